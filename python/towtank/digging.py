@@ -1,13 +1,14 @@
-"""Looks up values in nested JSON objects in which any key may be missing."""
+"""Looks up values in nested JSON objects and records in which any key may be missing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 
 def dig(document: Any, *keys: str) -> Any:
-    """Return the value under a path of keys; None if a key is missing.
+    """Return the value under a path of keys, or of attributes of dataclass instances; None if a key is missing.
 
     Examples
     --------
@@ -15,7 +16,8 @@ def dig(document: Any, *keys: str) -> Any:
     (2, None)
     """
     for key in keys:
-        if not isinstance(document, Mapping):
-            return None
-        document = document.get(key)
+        if isinstance(document, Mapping):
+            document = document.get(key)
+        else:
+            document = getattr(document, key, None) if is_dataclass(document) else None
     return document

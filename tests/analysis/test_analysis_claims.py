@@ -526,8 +526,11 @@ def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
     """
 
     def ramp(database: float) -> dict[str, Any]:
-        estimates = {"parts": {"database": estimate(database, 0.1 * database)}}
-        return {"ramp_up": {"tiers": {"content": {"parts": {"database": database}, "estimates": estimates}}}}
+        found = estimate(database, 0.1 * database)
+        tier = {"cpus_used": database, "parts": {"database": database}}
+        tier["estimates"] = {"cpus_used": found, "parts": {"database": found}}
+        phase = {"start_s": 0.0, "end_s": 10.0, "throughput_per_s": 10.0, "response_mean_s": None}
+        return {"ramp_up": {**phase, "tiers": {"content": tier}}}
 
     claim = ratio("> 1.5", of="phases.ramp_up.tiers.content.parts.database")
     runs = [

@@ -12,6 +12,7 @@ from towtank.analysis.aggregation import aggregate
 from towtank.analysis.checks.course import _kinds
 from towtank.analysis.checks.window import _relaxation_s
 from towtank.analysis.ideal import ideal_line
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import batches
 from towtank.analysis.statistics.change_points import _p_value, _worth
 from towtank.analysis.statistics.estimates import BATCH_MEANS, ORDER_STATISTICS, RUNS, Estimate
@@ -21,6 +22,10 @@ from towtank.analysis.system.entries import TierUse
 
 NORMAL = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
+
+
+def point_of(kind, load, runs):
+    return aggregate(kind, load, list(map(RunSummary.read, runs)))
 
 
 def mean_of(values: list[float]) -> Estimate:
@@ -208,7 +213,7 @@ def run_of(users: int, level: Level) -> dict[str, Any]:
         "users": {"asked": users, "mean": users}, "rate": None, "throughput_per_s": estimate(rate, 0.1 * rate),
         "response_time_s": {**times, "min": 0.0, "max": 1.0}, "errors": {"share": level.failed}, "transactions": {},
         "tiers": {}, "host": {"disks": {}}, "window": {"start_s": 0.0, "end_s": 100.0},
-        "laws": {"little": {"z_s": level.think_s, "x_per_s": rate}},
+        "laws": {"little": {"n": users, "z_s": level.think_s, "x_per_s": rate, "r_s": level.response_s}},
     }  # fmt: skip
 
 
@@ -220,7 +225,7 @@ def test_the_ideal_line_has_the_errors_of_think_time_and_response_time() -> None
     response time have 9 degrees of freedom each.
     """
     level = Level(response_s=0.5, response_half=0.1, think_s=1.5, failed=0.1)
-    rows = [aggregate("users", users, [run_of(users, level)]) for users in (20, 40)]
+    rows = [point_of("users", users, [run_of(users, level)]) for users in (20, 40)]
     line = ideal_line(rows)
     assert line is not None
     assert line.per_user_per_s == pytest.approx(0.9 / 2, rel=1e-9)

@@ -11,15 +11,21 @@ from towtank.analysis import drive_document, summarize_run
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.claims.places import Places
 from towtank.analysis.ideal import ideal_line
+from towtank.analysis.laws import Laws
 from towtank.analysis.limits.of_levels import limit
 from towtank.analysis.load_point import IdealScaling
 from towtank.analysis.narrative import observations
+from towtank.analysis.run_summary import RunSummary
 from towtank.results import lines, read_object
 from towtank.results.folder import write_json
 
 # Largest relative error of a recorded time: half of a histogram bucket, which is at most 0.1 % wide. [1]
 MIDDLE = 0.0005
 MS = 1e6
+
+
+def point_of(kind, load, runs):
+    return aggregate(kind, load, list(map(RunSummary.read, runs)))
 
 
 def script(**changes):
@@ -164,12 +170,12 @@ def waits_of(tmp_path, name, milliseconds):
 )
 def test_p99_over_runs_is_that_of_all_waits(tmp_path, first, second, p99_ms):
     runs = [waits_of(tmp_path, name, each) for name, each in (("r001", first), ("r002", second))]
-    point = aggregate("users", 10.0, runs)
+    point = point_of("users", 10.0, runs)
     expected = float(np.quantile([*first, *second], 0.99, method="inverted_cdf"))
     assert expected == p99_ms
     document = point.document()
     assert document["connections"]["wait_time_s"]["p99"] == pytest.approx(p99_ms / 1e3, rel=2 * MIDDLE)
-    claimed = Places([], runs).quantity("connections.wait_time_s.p99", None, {})
+    claimed = Places([], point.usable).quantity("connections.wait_time_s.p99", None, {})
     assert claimed.value == point.wait("p99"), "claims and load levels use the same value"
     of_runs = [max(each) / 1e3 for each in (first, second) if each]
     assert document["of_runs"]["wait_time_s"]["p99"] == pytest.approx([min(of_runs), max(of_runs)], rel=2 * MIDDLE)
@@ -178,19 +184,19 @@ def test_p99_over_runs_is_that_of_all_waits(tmp_path, first, second, p99_ms):
 def test_p99_of_a_run_without_histogram_is_averaged(tmp_path):
     runs = [waits_of(tmp_path, "r001", [1] * 45), waits_of(tmp_path, "r002", [400] * 5)]
     del runs[1]["connections"]["wait_time_s"]["histogram"]
-    assert aggregate("users", 10.0, runs).wait("p99") == pytest.approx(0.2005, rel=2 * MIDDLE)
+    assert point_of("users", 10.0, runs).wait("p99") == pytest.approx(0.2005, rel=2 * MIDDLE)
 
 
 def test_a_point_and_the_narrative_name_the_pool(run):
     add(run, heavy)
-    point = aggregate("users", 10.0, [summary(run)])
+    point = point_of("users", 10.0, [summary(run)])
     document = point.document()
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
     # Throughput is the same with one user and with ten users, so it does not grow. Without a think time, the line of
     # ideal scaling starts at the lowest load.
-    alone = {**point.usable[0], "laws": {"little": None}}
+    alone = replace(point.usable[0], laws=Laws())
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point])).model_dump(mode="json")
     assert (found["kind"], found["resource"]) == ("unknown", None)
@@ -214,5 +220,5 @@ def test_a_short_wait_is_neither_doubt_nor_observation(run):
     add(run, waiting)
     result = summary(run)
     assert "connection_wait" not in {reason["kind"] for reason in result["verdict"]["reasons"]}
-    point = aggregate("users", 10.0, [result])
+    point = point_of("users", 10.0, [result])
     assert "pool" not in limit([point], IdealScaling(users=1, load=1, per_user_per_s=10.0)).evidence

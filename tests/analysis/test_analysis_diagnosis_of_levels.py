@@ -14,9 +14,14 @@ from towtank.analysis.diagnosis import Cause, diagnose_levels
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits.of_levels import limit
 from towtank.analysis.load_point import LimitKind, LimitOfLevels
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics.estimates import Estimate
 
 CPUS = 2
+
+
+def point_of(kind, load, runs):
+    return aggregate(kind, load, list(map(RunSummary.read, runs)))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +50,7 @@ def run_at(recorded, users, throughput, cpus_used, *, process=None):
 
 
 def diagnosed(runs):
-    points = [aggregate("users", run["users"]["asked"], [run]) for run in runs]
+    points = [point_of("users", run["users"]["asked"], [run]) for run in runs]
     return diagnose_levels(points, limit(points, ideal_line(points)))
 
 
@@ -173,7 +178,7 @@ def test_a_load_below_every_limit(recorded):
 def test_runs_that_disagree_leave_the_cause_unknown(recorded):
     full, idle = run_at(recorded, 32, 98.0, 1.96), run_at(recorded, 32, 98.0, 0.3)
     low = run_at(recorded, 1, 10.0, 0.2)
-    points = [aggregate("users", 1, [low]), aggregate("users", 32, [full, idle])]
+    points = [point_of("users", 1, [low]), point_of("users", 32, [full, idle])]
     found = diagnose_levels(points, limit(points, ideal_line(points)))
     assert found.cause is Cause.UNKNOWN
 
@@ -199,10 +204,10 @@ def full_link(host, _=None):
 )
 def test_runs_with_limits_at_different_places_leave_the_cause_unknown(recorded, resource, first, second, names):
     runs = [run_at(recorded, 32, 98.0, 0.3) | resource(*place) for place in (first, second)]
-    points = [aggregate("users", 1, [run_at(recorded, 1, 10.0, 0.2)]), aggregate("users", 32, runs)]
+    points = [point_of("users", 1, [run_at(recorded, 1, 10.0, 0.2)]), point_of("users", 32, runs)]
     found = diagnose_levels(points, limit(points, ideal_line(points)))
     assert found.cause is Cause.UNKNOWN
-    same = [aggregate("users", 32, [run_at(recorded, 32, 98.0, 0.3) | resource(*first) for _ in range(2)])]
+    same = [point_of("users", 32, [run_at(recorded, 32, 98.0, 0.3) | resource(*first) for _ in range(2)])]
     assert diagnose_levels(same, limit(same, ideal_line(same))).place.host == "a"
     assert all(name in " ".join(found.evidence) for name in names)
 
@@ -274,7 +279,7 @@ def held_lock(run, held):
 def test_a_lock_that_is_held_at_every_load_needs_a_load_far_below_the_limit(recorded):
     def of(*loads):
         runs = [held_lock(run_at(recorded, users, rate, 0.01), held) for users, rate, held in loads]
-        points = [aggregate("users", run["users"]["asked"], [run]) for run in runs]
+        points = [point_of("users", run["users"]["asked"], [run]) for run in runs]
         return diagnose_levels(points, LimitOfLevels(kind=LimitKind.UNKNOWN, evidence="throughput stays"))
 
     flat = ((16, 40.0, 1.0), (32, 40.2, 1.0))

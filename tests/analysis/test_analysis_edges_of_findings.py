@@ -16,10 +16,13 @@ from towtank.analysis.comparing.findings import Outcome, _at_load, _failing, _is
 from towtank.analysis.comparing.findings import _together as together
 from towtank.analysis.comparing.runs import Metric, Place
 from towtank.analysis.doubts import DoubtLevel
+from towtank.analysis.factors import Factor
 from towtank.analysis.judgement import doubting
 from towtank.analysis.limits.search import PLATEAUS_AT_MOST, PlateauFailure, PlateauOutcome, _stop
+from towtank.analysis.run_summary import RunSummary, Users
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.study_verdict import _worse
+from towtank.analysis.system.entries import TierUse
 from towtank.analysis.system.rates import EDGE_S, Track
 from towtank.analysis.user_groups import _Group, _users
 from towtank.foreign import Requests
@@ -135,7 +138,7 @@ def test_a_step_that_may_go_back_says_by_how_much() -> None:
     assert Step("1 to 2", "fall", Estimate(1.0), 0.5).why("users", "") == ""
 
 
-PLACES = {"name": "users", "levels": ["20", "100", "40"], "numeric": [20, 100, 40]}
+PLACES = Factor("users", ("20", "100", "40"), (20.0, 100.0, 40.0))
 
 
 @pytest.mark.parametrize(
@@ -151,14 +154,14 @@ PLACES = {"name": "users", "levels": ["20", "100", "40"], "numeric": [20, 100, 4
     ],
 )
 def test_words_for_levels_are_resolved_by_place_or_by_value(written: str | list[str], levels: list[str]) -> None:
-    assert Places([PLACES], []).resolved("users", written) == levels  # type: ignore[list-item, arg-type]
+    assert Places([PLACES], []).resolved("users", written) == levels
 
 
 def test_a_quantity_per_load_needs_a_load() -> None:
-    run = {"throughput_per_s": {"value": 20.0}, "users": {"asked": 50}, "factors": {"users": 50}}
+    run = RunSummary(throughput_per_s=Estimate(20.0), users=Users(50), factors={"users": 50})
     assert in_run(run, "throughput", None).value == 20.0
     assert in_run(run, "throughput", "load").value == pytest.approx(0.4)
-    assert in_run({"throughput_per_s": {"value": 20.0}}, "throughput", "load").value is None
+    assert in_run(RunSummary(throughput_per_s=Estimate(20.0)), "throughput", "load").value is None
 
 
 def test_the_mean_of_ratios_is_geometric() -> None:
@@ -274,18 +277,17 @@ def test_the_doubt_that_is_farther_from_its_limit_is_worse() -> None:
 
 def points(demand: tuple[float, float | None, float | None], users: float = 20.0, rate: float = 10.0) -> list[Any]:
     value, low, high = demand
-    tiers = {
-        "app": {"cpus_allotted": 2, "cpu_demand_s": {"value": value, "low": low, "high": high, "n": 9, "method": "x"}}
-    }
-    run = {"run": "r1", "tiers": tiers}
+    use = TierUse(cpus_allotted=2, cpu_demand_s=Estimate(value, low, high, "x", 9))
+    run = RunSummary(run="r1", tiers={"app": use})
     throughput = Estimate(rate, rate, rate)
     return [SimpleNamespace(kind="users", load=users, throughput=throughput, tiers={"app": {}}, usable=[run])]
 
 
 def test_the_knee_by_the_demand_of_the_busiest_tier(monkeypatch: pytest.MonkeyPatch) -> None:
     def demand_of(runs: list[Any], *path: str) -> Estimate:
-        found = runs[0]["tiers"][path[1]][path[2]]
-        return Estimate(found["value"], found["low"], found["high"], "x", 9)
+        assert path == ("tiers", "app", "cpu_demand_s")
+        demand: Estimate = runs[0].tiers["app"].cpu_demand_s
+        return demand
 
     monkeypatch.setattr(capacity, "over_runs", demand_of)
     # The knee is the cycle of 20 / 10 /s = 2 s divided by the demand of 0.04 s / 2 = 0.02 s per CPU: 100 users. The

@@ -12,18 +12,21 @@ import numpy as np
 import pytest
 
 from towtank.analysis.elasticity import LARGEST, PROPORTIONAL, Elasticity, busiest, elasticity_of, elasticity_of_groups
-from towtank.analysis.user_groups import user_groups
+from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.user_groups import UserGroup, user_groups
 from towtank.results.stream_forms import SegmentHeader
 
 
-def run(x_per_s: float | None, r_s: float, users: float | None, **more: Any) -> dict[str, Any]:
-    return {
-        "throughput_per_s": {"value": x_per_s},
-        "response_time_s": {"mean": {"value": r_s}},
-        "users": {"mean": users},
-        "rate": None,
-        **more,
-    }
+def run(x_per_s: float | None, r_s: float, users: float | None, **more: Any) -> RunSummary:
+    return RunSummary.read(
+        {
+            "throughput_per_s": {"value": x_per_s},
+            "response_time_s": {"mean": {"value": r_s}},
+            "users": {"mean": users},
+            "rate": None,
+            **more,
+        }
+    )
 
 
 def tier(utilization: float | None, group: str | None = None, cpus_used: float | None = None) -> dict[str, Any]:
@@ -43,17 +46,21 @@ def test_the_busiest_tier_says_how_much_the_response_time_follows() -> None:
     assert found.utilization == 0.9
 
 
+def of_busiest(summary: dict[str, Any]) -> float | None:
+    return busiest(RunSummary.read(summary))
+
+
 def test_tiers_of_one_control_group_are_busy_together_and_disks_count() -> None:
     shared = {"web": tier(0.4, "/site"), "database": tier(0.5, "/site"), "cache": tier(0.7)}
-    assert busiest({"tiers": shared}) == pytest.approx(0.9)
+    assert of_busiest({"tiers": shared}) == pytest.approx(0.9)
     disks = {"server": {"disks": {"data": {"utilization": 0.95}, "log": {}}}}
-    assert busiest({"tiers": shared, "hosts": disks}) == 0.95
-    assert busiest({"tiers": shared, "host": disks["server"]}) == 0.95
-    assert busiest({"tiers": {"web": tier(0.5), "database": tier(0.45)}}) == pytest.approx(0.95)
-    assert busiest({"hosts": {"server": {"utilization": 0.8}}}) == 0.8
-    assert busiest({"tiers": {}, "host": disks["server"]}) is None, "disks of the load generator do not count"
-    assert busiest({"tiers": {"web": tier(1.02)}}) == 1.0
-    assert busiest({"tiers": {"web": tier(None)}, "hosts": {"server": {"disks": None}}}) is None
+    assert of_busiest({"tiers": shared, "hosts": disks}) == 0.95
+    assert of_busiest({"tiers": shared, "host": disks["server"]}) == 0.95
+    assert of_busiest({"tiers": {"web": tier(0.5), "database": tier(0.45)}}) == pytest.approx(0.95)
+    assert of_busiest({"hosts": {"server": {"utilization": 0.8}}}) == 0.8
+    assert of_busiest({"tiers": {}, "host": disks["server"]}) is None, "disks of the load generator do not count"
+    assert of_busiest({"tiers": {"web": tier(1.02)}}) == 1.0
+    assert of_busiest({"tiers": {"web": tier(None)}, "hosts": {"server": {"disks": {}}}}) is None
 
 
 def test_without_an_observed_tier_one_station_makes_all_of_the_response_time() -> None:
@@ -90,8 +97,10 @@ def test_an_open_load_keeps_its_throughput_until_a_tier_is_saturated() -> None:
     assert (saturated.response_time, saturated.throughput) == (LARGEST, 1.0)
 
 
-@pytest.mark.parametrize("without", [run(None, 0.1, 10), run(0.0, 0.1, 10), run(10, 0.0, 10), run(10, 0.1, None), {}])
-def test_a_run_that_shows_too_little_follows_in_proportion(without: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "without", [run(None, 0.1, 10), run(0.0, 0.1, 10), run(10, 0.0, 10), run(10, 0.1, None), RunSummary()]
+)
+def test_a_run_that_shows_too_little_follows_in_proportion(without: RunSummary) -> None:
     assert elasticity_of(without) == PROPORTIONAL
     assert Elasticity.read(None) == PROPORTIONAL
 
@@ -194,6 +203,6 @@ def test_groups_of_a_plan_that_cannot_be_read_are_unknown(groups: Any) -> None:
 
 def test_groups_whose_responses_took_no_time_have_elasticities() -> None:
     """If the clock does not advance, response times are zero. The groups must still have elasticities."""
-    group = {"users": 10.0, "throughput_per_s": 5.0, "response_time_s": 0.0, "pace_s": None}
+    group = UserGroup(("a",), 10.0, 5.0, 0.0, None, pace_is_fixed=False)
     found = elasticity_of_groups(0.5, [group, group])
     assert (found.response_time, found.throughput) == (pytest.approx(1 / (0.5 + 0.5 * 0.02)), 0.0)

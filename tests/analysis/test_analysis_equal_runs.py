@@ -9,6 +9,7 @@ import pytest
 
 from towtank.analysis.aggregation import over_runs
 from towtank.analysis.claims.places import Places
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import ratio_interval
 from towtank.distributions import poisson_interval
 
@@ -25,6 +26,9 @@ def run_of(throughput: float | None, end_s: float | None = 22.0, half: float | N
         "window": None if end_s is None else {"start_s": 2.0, "end_s": end_s},
         "throughput_per_s": {"value": throughput, **bounds, "n": 8},
     }
+
+
+read = RunSummary.read
 
 
 def test_equal_counts_are_known_like_those_of_independent_arrivals() -> None:
@@ -63,7 +67,7 @@ def test_one_request_more_is_no_difference() -> None:
 
 
 def test_a_claim_about_equal_runs_has_an_interval() -> None:
-    found = Places([], [run_of(10.0, 12.0), run_of(10.0, 12.5)]).quantity("throughput", None, {})
+    found = Places([], [read(run_of(10.0, 12.0)), read(run_of(10.0, 12.5))]).quantity("throughput", None, {})
     assert found.low is not None and found.high is not None
     assert 5 < found.low < 10 < found.high < 15
 
@@ -112,7 +116,7 @@ def test_one_request_more_per_user_is_no_difference() -> None:
         [{**run_of(rate, half=0.0), "run": name, "users": {"asked": 10, "mean": 10.0}} for name in ("r1", "r2")]
         for rate in (50.05, 50.0)
     ]
-    first, second = (Places([], runs).quantity("throughput", "load", {}) for runs in loaded)
+    first, second = (Places([], list(map(read, runs))).quantity("throughput", "load", {}) for runs in loaded)
     assert (second.low, second.high) == (pytest.approx(5.0 - 1 / 200), pytest.approx(5.0 + 1 / 200))
     ratio = ratio_interval(first, second)
     assert ratio.low is not None and ratio.high is not None
@@ -123,14 +127,14 @@ def test_throughputs_of_a_phase_and_during_an_event_have_their_own_windows() -> 
     """Each of two runs has 0.5 /s in a window of 10 s, which are 5 events. Together these are 10 events in 20 s, with
     the exact interval 0.240 to 0.920 /s.
     """
-    phase = {"start_s": 0.0, "end_s": 10.0, "throughput_per_s": 0.5}
+    phase = {"start_s": 0.0, "end_s": 10.0, "throughput_per_s": 0.5, "response_mean_s": None, "tiers": {}}
     during = {"length_s": 10.0, "throughput_per_s": 0.5}
     runs = [
         {**run_of(50.0), "run": name, "phases": {"ramp_up": phase}, "events": {"kill": {"during": during}}}
         for name in ("r1", "r2")
     ]
     for about in ("phases.ramp_up", "events.kill.during"):
-        found = Places([], runs).quantity(f"{about}.throughput_per_s", None, {})
+        found = Places([], list(map(read, runs))).quantity(f"{about}.throughput_per_s", None, {})
         assert (found.low, found.high) == (pytest.approx(0.240, abs=1e-3), pytest.approx(0.920, abs=1e-3))
 
 

@@ -29,16 +29,12 @@ from towtank.analysis.statistics.permuted import Step, _statistics, permuted_ste
 from towtank.analysis.statistics.ranks import design_effect
 from towtank.analysis.system import hosts
 from towtank.analysis.system.entries import MachineUse
+from towtank.analysis.user_groups import UserGroup
 from towtank.foreign import Requests
 
 
-def users(pace_s: float | None, response_s: float, cycle_s: float, number: float = 20.0) -> dict[str, Any]:
-    return {
-        "users": number,
-        "throughput_per_s": number / cycle_s,
-        "response_time_s": response_s,
-        "pace_s": pace_s,
-    }
+def users(pace_s: float | None, response_s: float, cycle_s: float, number: float = 20.0) -> UserGroup:
+    return UserGroup(("a",), number, number / cycle_s, response_s, pace_s, pace_is_fixed=False)
 
 
 def test_the_throughput_of_a_single_group_falls_by_no_more_than_the_speed() -> None:

@@ -11,6 +11,7 @@ from test_analysis_study_by_hand import made
 
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.objective_answers import answered
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.study import describe_study
 from towtank.analysis.study_summary import Configuration, ObjectiveAnswer
 from towtank.study.objectives import read_objective
@@ -82,7 +83,7 @@ def test_errors_of_all_and_of_the_only_transaction_are_one_share() -> None:
     assert [objective["seen"] for objective in summary["objectives"]] == [3 / 10_100, 3 / 10_100]
     (point,) = summary["configurations"][0]["points"]
     assert (point["errors_share"], point["of_runs"]["errors_share"]) == (3 / 10_100, [0.0, 0.03])
-    assert aggregate("users", 10, runs).failed_share == 3 / 10_100
+    assert aggregate("users", 10, list(map(RunSummary.read, runs))).failed_share == 3 / 10_100
 
 
 def test_several_objectives_are_answered_with_the_missed_one_first() -> None:

@@ -13,6 +13,7 @@ from towtank.analysis.aggregation import aggregate
 from towtank.analysis.ideal import LAW, LOWEST, ideal_line, share_of_ideal
 from towtank.analysis.limits import of_levels
 from towtank.analysis.load_point import IdealScaling, LeavesIdeal
+from towtank.analysis.run_summary import RunSummary
 
 SERVICE_S, THINK_S, WINDOW_S = 0.01014, 1.0, 12.0
 
@@ -52,12 +53,12 @@ def run_of(users: int, draws: random.Random | None = None, *, think_s: float | N
         "throughput_per_s": estimate(seen, 2.2 * seen / math.sqrt(count)),
         "response_time_s": {**times, "min": 0.0, "max": 1.0}, "errors": {"share": 0.0}, "transactions": {},
         "tiers": {}, "host": {"disks": {}}, "window": {"start_s": 0.0, "end_s": WINDOW_S},
-        "laws": {"little": {"z_s": drawn, "x_per_s": seen}},
+        "laws": {"little": {"n": users, "z_s": drawn, "x_per_s": seen, "r_s": response}},
     }  # fmt: skip
 
 
 def levels(*runs):
-    return [aggregate("users", run["users"]["asked"], [run]) for run in runs]
+    return [aggregate("users", run["users"]["asked"], [RunSummary.read(run)]) for run in runs]
 
 
 def test_mean_value_analysis_gives_the_known_throughputs():
@@ -133,5 +134,5 @@ def test_a_line_of_an_older_summary_gives_a_share_without_an_interval():
 
 def test_an_open_load_has_the_line_of_its_lowest_level():
     runs = [{**run_of(20), "rate": {"asked": 20}, "laws": {"little": None}}]
-    line = ideal_line([aggregate("rate", 20.0, runs)])
+    line = ideal_line([aggregate("rate", 20.0, list(map(RunSummary.read, runs)))])
     assert (line.rate, line.method) == (20, LOWEST)

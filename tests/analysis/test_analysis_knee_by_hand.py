@@ -6,6 +6,7 @@ import pytest
 
 from towtank.analysis.aggregation import Point
 from towtank.analysis.capacity import knee, saturated_tier
+from towtank.analysis.run_summary import RunSummary
 
 
 def estimate(value: float | None, low: float | None = None, high: float | None = None) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def point(load: float, rate: float | None, tiers: dict[str, Any], verdict: str =
         "laws": {"little": None},
         "window": None,
     }
-    return Point(kind, load, ["r001"], [verdict], [summary])
+    return Point(kind, load, ["r001"], [verdict], [RunSummary.read(summary)])
 
 
 CONTENT = tier(2, 0.4, (0.020, 0.016, 0.025))

@@ -6,6 +6,7 @@ from synthetic_runs import write_run
 from towtank.analysis import objectives, summarize_run
 from towtank.analysis.limits.of_runs import found_limit
 from towtank.analysis.load_point import FoundLimit
+from towtank.analysis.run_summary import RunSummary
 
 
 def limit(value, *, low=None, high=None, bound=False):
@@ -29,7 +30,7 @@ def in_words(found):
 
 
 def runs(*limits):
-    return [{"run": f"r{number:03d}", "limit": found} for number, found in enumerate(limits, 1)]
+    return [RunSummary(run=f"r{number:03d}", limit=found) for number, found in enumerate(limits, 1)]
 
 
 def test_one_run_keeps_its_interval():
@@ -74,7 +75,7 @@ def test_a_lower_bound_has_no_upper_end_whatever_failed_beyond_it():
 
 
 def test_runs_without_a_search_have_no_limit():
-    assert found_limit([{"run": "r001", "limit": None}, {"run": "r002"}]) is None
+    assert found_limit([RunSummary(run="r001"), RunSummary(run="r002")]) is None
 
 
 def test_objective_is_met_up_to_the_limit():

@@ -21,7 +21,9 @@ from towtank.analysis import narrative, objectives, summarize_study
 from towtank.analysis.aggregation import over_runs
 from towtank.analysis.claims.places import Places
 from towtank.analysis.combining import combined
+from towtank.analysis.factors import Factor
 from towtank.analysis.merged_percentiles import of_all_requests, percentile
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import histograms, t_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.study_summary import ObjectiveAnswer
@@ -118,7 +120,7 @@ def test_claims_are_about_the_same_value(two: dict[str, Any], tmp_path: Any) -> 
         write_run(results.run_path(name), replace(script(slow), name=name, index=number, repetition=number))
     summarize_study(results)
     runs = [_summary(run) for run in results.runs()]
-    places = Places([{"name": "users", "levels": ["1"], "numeric": [1]}], runs)
+    places = Places([Factor("users", ("1",), (1.0,))], list(map(RunSummary.read, runs)))
     found = places.quantity("p95", None, {"users": "1"})
     assert found.value == point_of(two)["response_time_s"]["p95"]["value"]
     found = places.quantity("p95 of search in steady", None, {"users": "1"})

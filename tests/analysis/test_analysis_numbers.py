@@ -6,8 +6,10 @@ import pytest
 from scipy import stats
 
 from towtank.analysis import aggregation, comparison, narrative
+from towtank.analysis.factors import Factor
 from towtank.analysis.limits import of_runs
 from towtank.analysis.load_point import FoundLimit
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.study_summary import Configuration
 
@@ -43,7 +45,7 @@ def limit(value, low, high, method="bracket"):
 
 
 def searches(*limits):
-    return of_runs.found_limit([{"run": f"r{n}", "limit": found} for n, found in enumerate(limits)])
+    return of_runs.found_limit([RunSummary(run=f"r{n}", limit=found) for n, found in enumerate(limits)])
 
 
 def test_three_searches_with_one_bracket_leave_the_limit_anywhere_in_it():
@@ -69,10 +71,10 @@ def point(level, runs, mean, half, method):
 
 
 def compared(*points):
-    factor = {"name": "cache", "levels": ["small", "large"]}
+    factor = Factor("cache", ("small", "large"))
     configurations = [
         Configuration.model_validate({"key": {"cache": level}, "points": [measured]})
-        for level, measured in zip(factor["levels"], points, strict=True)
+        for level, measured in zip(factor.levels, points, strict=True)
     ]
     (line,) = comparison.comparisons([factor], "users", configurations)
     return line

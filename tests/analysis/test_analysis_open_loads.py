@@ -8,6 +8,7 @@ import pytest
 from test_analysis_study_by_hand import made
 
 from towtank.analysis.claims.places import in_run
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.study import describe_study
 from towtank.report.content import tables
 from towtank.report.figures import series
@@ -33,4 +34,4 @@ def test_the_analysis_gives_the_rates_to_the_report() -> None:
     assert sum(getattr(block, "caption", "").startswith("Transactions") for block in tables.build(results).blocks) == 3
     assert "at 80 arrivals per second" in summary["headline"]
     assert [run.load for run in results.runs] == [20.0, 40.0, 80.0]
-    assert in_run(runs[1], "throughput", "load").value == pytest.approx(1.0)
+    assert in_run(RunSummary.read(runs[1]), "throughput", "load").value == pytest.approx(1.0)

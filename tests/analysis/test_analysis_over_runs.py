@@ -10,6 +10,7 @@ from test_analysis_study_by_hand import made
 
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.doubts import seconds
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.study import describe_study
 from towtank.over_runs import alike, ends, merged, shares, words
 from towtank.report.content import tables
@@ -20,6 +21,10 @@ Json = dict[str, Any]
 
 def study(*runs: Json) -> Json:
     return describe_study({"study": {"name": "s"}}, list(runs))
+
+
+def point(runs: list[Json]) -> Json:
+    return aggregate("users", 20.0, list(map(RunSummary.read, runs))).document()
 
 
 def repeated(**different: list[float]) -> list[Json]:
@@ -35,7 +40,7 @@ def repeated(**different: list[float]) -> list[Json]:
         for name, each in run["tiers"].items():
             part = different.get("part", [0.2] * 3)[place]
             each["parts"] = {"database": {"cpus_used": {**each["cpus_used"], "value": part * cpus},
-                                          "cpu_demand_s": each["cpu_demand_s"]}}  # fmt: skip
+                                          "cpu_demand_s": each["cpu_demand_s"], "how": "x"}}  # fmt: skip
             assert name == "content"
         run["laws"]["little"]["n"] = users
         runs.append(run)
@@ -76,7 +81,6 @@ def test_waits_for_a_connection_are_ranges() -> None:
     for run, factor in zip(runs, (1, 2, 3) * 2, strict=True):
         run["connections"] = {
             "open_mean": 2.0,
-            "opened_per_s": None,
             "wait_time_s": {"share_waited": 0.1 * factor, "share_of_response_time": 0.2 * factor,
                             "mean": 0.4 * factor, "p99": 0.9},
         }  # fmt: skip
@@ -109,17 +113,17 @@ def test_the_headline_gives_the_range_of_the_reason() -> None:
 
 def test_a_point_keeps_the_ends_of_its_runs_and_a_single_run_has_none() -> None:
     runs = repeated(errors=[0.1, 0.2, 0.3], part=[0.2, 0.4, 0.3])
-    document = aggregate("users", 20.0, runs[3:]).document()
+    document = point(runs[3:])
     assert document["of_runs"]["errors_share"] == [0.1, 0.3]
     assert document["of_runs"]["parts"] == {"content": {"database": pytest.approx([0.2, 0.4])}}
     assert json.loads(json.dumps(document)) == document
-    assert aggregate("users", 20.0, runs[3:4]).document()["of_runs"] is None
+    assert point(runs[3:4])["of_runs"] is None
 
 
 def test_invalid_runs_are_in_no_range() -> None:
     runs = repeated(errors=[0.1, 0.2, 0.9])[3:]
     runs[2]["verdict"]["level"] = "invalid"
-    assert aggregate("users", 20.0, runs).document()["of_runs"]["errors_share"] == [0.1, 0.2]
+    assert point(runs)["of_runs"]["errors_share"] == [0.1, 0.2]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from harmed_runs import slowed
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run
+from towtank.analysis.run_summary import RunSummary, RunVerdict
 from towtank.analysis.study_verdict import _reasons
 from towtank.analysis.system.pace import pace
 
@@ -79,8 +81,8 @@ def test_the_machines_speed_is_reported_for_the_study_only_if_a_run_is_less_than
         "the system's CPUs ran 23.1 % slower at times: the same piece of work took 40 µs or less in the fastest tenth "
         "of the seconds and 52 µs or more in the slowest tenth (30 % longer, limit 10 %)"
     )
-    result = {level: {"run": "r001", "verdict": {"level": level, "reasons": [note]}} for level in ("valid", "suspect")}
+    result = {level: RunSummary(run="r001", verdict=RunVerdict(level, [note])) for level in ("valid", "suspect")}
     assert _reasons([result["valid"]]) == []
     assert [reason["kind"] for reason in _reasons([result["suspect"]])] == ["machine_speed"]
-    (found,) = _reasons([result["valid"], {**result["suspect"], "run": "r002"}])
+    (found,) = _reasons([result["valid"], replace(result["suspect"], run="r002")])
     assert found["runs"] == ["r001", "r002"]

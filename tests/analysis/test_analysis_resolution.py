@@ -10,6 +10,8 @@ import pytest
 from test_analysis_claims import T1, T2, factor, judged, run
 
 from towtank.analysis.claims.places import Places
+from towtank.analysis.factors import Factor
+from towtank.analysis.run_summary import RunSummary
 from towtank.distributions import t_quantile
 
 
@@ -100,7 +102,7 @@ def test_a_higher_confidence_does_not_reach_below_zero() -> None:
     runs = [run(f"r{number}", {"users": "10"}, value) for number, value in enumerate([1.0, 2.0])]
     for summary, value in zip(runs, (1.0, 2.0), strict=True):
         summary["hosts"] = {"server": {"memory_bytes": value}}
-    places = Places([factor("users", "10")], runs, confidence=0.968)
+    places = Places([Factor.read(factor("users", "10"))], list(map(RunSummary.read, runs)), confidence=0.968)
     found = places.quantity("hosts.server.memory_bytes", None, {"users": "10"})
     assert (found.low, found.confidence) == (0.0, 0.968)
     assert found.high == pytest.approx(1.5 + 0.5 * t_quantile(0.984, 1), rel=1e-3)

@@ -18,6 +18,7 @@ from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most
 from towtank.analysis.load import failed_by_kind
 from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.run.summary import _sending_cpus
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import goodness, histograms
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.unfinished import _drain
@@ -108,17 +109,17 @@ def test_repetitions_of_one_load_give_no_demand(loads: tuple[float, float], dema
     measured = [(load, rate, used) for load, (rate, used) in zip(loads, [(10.0, 0.1), (20.0, 0.3)], strict=True)]
     runs = [
         {
-            "load": load,
+            "factors": {"users": load},
             "verdict": {"level": "valid"},
             "throughput_per_s": Estimate(rate, n=1).document(),
             "tiers": {"web": {"cpus_used": Estimate(used, n=1).document()}},
         }
         for load, rate, used in measured
     ]
-    found = demands(runs, lambda run: run["load"])["web"]
-    assert found["d_s"]["value"] == (None if demand is None else pytest.approx(demand))
-    assert found["intercept_cpus"] == (None if demand is None else pytest.approx(-0.1))
-    assert found["points"] == 2
+    found = demands(list(map(RunSummary.read, runs)), lambda run: float(run.factors["users"]))["web"]
+    assert found.d_s.value == (None if demand is None else pytest.approx(demand))
+    assert found.intercept_cpus == (None if demand is None else pytest.approx(-0.1))
+    assert found.points == 2
 
 
 @pytest.mark.parametrize(
@@ -191,12 +192,12 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
     assert [(stretch.users, stretch.rate, stretch.of) for stretch in found] == [
         (10, None, 4), (20, None, 4), (20, None, 4), (None, 0.3, 4),
     ]  # fmt: skip
-    assert all(stretch.is_one_of_several for stretch in found)
+    assert all(stretch.of > 1 for stretch in found)
     alone = stretch_of(stages, 2)
     assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
     # `of` is the number of stretches with constant load. It is 1 even if the run has no stage of constant load.
     assert stretch_of(stages[:1], 0).of == 1
-    assert not stretches(stages[:3])[0].is_one_of_several
+    assert stretches(stages[:3])[0].of == 1
 
 
 def test_histograms_of_another_layout_or_damaged_are_counted_and_left_out() -> None:

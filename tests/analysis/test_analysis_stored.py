@@ -12,6 +12,7 @@ from towtank.analysis.claims.places import in_run
 from towtank.analysis.combining import combined
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.narrative import _seen
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import difference_interval
 from towtank.analysis.stored import read_stored, scaled, stored
 from towtank.analysis.study_summary import ObjectiveAnswer
@@ -189,14 +190,14 @@ def test_an_objective_about_what_is_stored_is_about_a_whole_run(text: str) -> No
 
 
 def test_a_claim_takes_a_count_as_exact() -> None:
-    found = in_run({"stored": stored(document())}, "stored.lost", None)
+    found = in_run(RunSummary(stored=stored(document())), "stored.lost", None)
     assert (found.value, found.low, found.high) == (2, 2, 2)
-    found = in_run({"stored": stored(document())}, "stored.kinds.documents.different", None)
+    found = in_run(RunSummary(stored=stored(document())), "stored.kinds.documents.different", None)
     assert found.low == found.high == 1
 
 
 def test_a_claim_allows_for_what_was_not_read_back() -> None:
-    unread = {"stored": stored(document(found=91, different=0, unread=7))}
+    unread = RunSummary(stored=stored(document(found=91, different=0, unread=7)))
     found = in_run(unread, "stored.lost", None)
     assert (found.value, found.low, found.high) == (2, 2, 9)
     found = in_run(unread, "stored.unread", None)
@@ -210,7 +211,7 @@ def test_a_claim_allows_for_what_was_not_read_back() -> None:
 
 def test_a_claim_on_a_sample_allows_for_what_was_not_read_back() -> None:
     sample = {name: scaled(seen, 1000, 100_000).document() for name, seen in (("lost", 0), ("unread", 1000))}
-    found = in_run({"stored": {**sample, "unreadable": 0}}, "stored.lost", None)
+    found = in_run(RunSummary(stored={**sample, "unreadable": 0}), "stored.lost", None)
     assert found.value == 0
     assert found.high is not None and found.high >= 100_000
 

@@ -12,6 +12,7 @@ from synthetic_runs import write_run
 
 from towtank.analysis import describe_study, readable_summary, study_verdict
 from towtank.analysis.run import summary as run_summaries
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.stored_summary import is_whole
 from towtank.analysis.study import known_summary
 from towtank.report.source import measured_results
@@ -90,7 +91,7 @@ def test_a_run_with_an_unknown_verdict_is_invalid(summary: dict[str, Any], level
 @pytest.mark.parametrize("level", ["", "doubtful", None])
 def test_a_study_of_runs_with_unknown_verdicts_is_not_valid(summary: dict[str, Any], level: object) -> None:
     runs = [summary, {**with_level(summary, level), "run": "r002", "inputs": None}]
-    assert study_verdict.verdict_of([], {}, runs)["level"] == "suspect"
+    assert study_verdict.verdict_of([], {}, list(map(RunSummary.read, runs)))["level"] == "suspect"
     verdict = describe_study({"study": "stored"}, runs)["verdict"]
     assert (verdict["level"], verdict["valid_runs"], verdict["invalid_runs"]) == ("suspect", 1, 1)
     assert f"must be valid, suspect or invalid, got {level!r} instead" in verdict["reasons"][0]["message"]

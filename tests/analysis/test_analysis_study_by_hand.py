@@ -9,6 +9,7 @@ from towtank.analysis.aggregation import aggregate
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels
 from towtank.analysis.load_point import LimitKind
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.study import describe_study
 from towtank.analysis.study_summary import Comparison, ObjectiveAnswer
 from towtank.report.objectives import outcome
@@ -51,9 +52,13 @@ def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
         "errors": {"share": 0.0},
         "transactions": {"read": read},
         "tiers": {"content": content},
-        "laws": {"little": {"z_s": 1.0, "x_per_s": throughput}},
+        "laws": {"little": {"n": users, "z_s": 1.0, "x_per_s": throughput, "r_s": 0.1}},
         "host": {"disks": {}},
     }
+
+
+def read(*values, **more):
+    return RunSummary.read(made(*values, **more))
 
 
 def test_repetitions_give_a_t_interval_over_runs():
@@ -71,7 +76,7 @@ def test_one_run_keeps_its_own_interval():
 
 
 def test_invalid_repetitions_do_not_count_where_there_are_others():
-    point = aggregate("users", 10, [made("r1", 10, 9.0), made("r2", 10, 90.0, verdict="invalid")])
+    point = aggregate("users", 10, [read("r1", 10, 9.0), read("r2", 10, 90.0, verdict="invalid")])
     assert point.throughput.value == 9.0
     assert point.verdicts == ["valid", "invalid"]
 
@@ -87,7 +92,7 @@ def test_few_wild_values_do_not_pass_for_the_largest_change():
 
 
 def points(*rows):
-    return [aggregate("users", row[0], [made(f"r{row[0]}", *row)]) for row in rows]
+    return [aggregate("users", row[0], [read(f"r{row[0]}", *row)]) for row in rows]
 
 
 def test_without_a_shortfall_the_limit_is_not_found():
@@ -100,7 +105,7 @@ def test_without_a_shortfall_the_limit_is_not_found():
 
 def conclude(*runs, kind="users"):
     """Return the limit of a configuration with the given runs, one for each load."""
-    rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
+    rows = [aggregate(kind, run["users"]["asked"], [RunSummary.read(run)]) for run in runs]
     return of_levels.limit(rows, ideal_line(rows)).model_dump(mode="json")
 
 
@@ -488,7 +493,7 @@ def test_a_lowest_level_beyond_the_knee_gives_no_knee():
     # With D = 10 ms and Z = 1 s, the knee is (D + Z) / D = 101 users. It is computed from the lowest level as N / X /
     # D. 20 users give 20 / 19.8 / 0.01 = 101. 200 users, which are beyond the knee, would give 200 / 100 / 0.01 = 200.
     def lowest(users, rate):
-        return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
+        return aggregate("users", users, [read("r1", users, rate, cpus=0.01 * rate)])
 
     assert capacity.knee([lowest(200, 100.0)]).value is None
     assert capacity.knee([lowest(20, 19.8)]).value == pytest.approx(101, rel=0.01)
@@ -513,7 +518,7 @@ def test_demands_of_different_configurations_have_no_common_line():
 
 def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():
     # The interval of the mean of 1 s and 9 s extends below zero, so the inverse of this demand has no interval.
-    runs = [made("r1", 1, 1 / 30, 1 / 30), made("r2", 1, 1 / 30, 9 / 30)]
+    runs = [read("r1", 1, 1 / 30, 1 / 30), read("r2", 1, 1 / 30, 9 / 30)]
     found = capacity.knee([aggregate("users", 1, runs)])
     assert found.value == pytest.approx(6.0)
     assert (found.low, found.high) == (None, None)

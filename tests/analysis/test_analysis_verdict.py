@@ -30,6 +30,7 @@ from synthetic_runs import MONOTONIC_NS, write_run
 
 from towtank.analysis import study_verdict, summarize_run
 from towtank.analysis.doubts import EXPLANATIONS, DoubtKind
+from towtank.analysis.run_summary import RunSummary
 from towtank.results import lines
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "summary.md"
@@ -161,7 +162,7 @@ def test_a_study_with_redirects_and_responses_without_content_has_a_hint_for_eac
     for name, harm in (("r001", redirected), ("r002", without_content)):
         run = write_run(tmp_path / name, script())
         harm(run)
-        summaries.append({**summarize_run(run, tables=False), "run": name})
+        summaries.append(RunSummary.read({**summarize_run(run, tables=False), "run": name}))
     found = study_verdict.verdict_of([], {}, summaries)["reasons"]
     assert [(each["kind"], each["runs"]) for each in found] == [("redirects", ["r001"]), ("not_modified", ["r002"])]
     assert [each["hint"] for each in found] == [EXPLANATIONS[DoubtKind(each["kind"])][1] for each in found]

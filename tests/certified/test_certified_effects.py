@@ -22,7 +22,7 @@ def test_memory_and_cache_without_repetitions():
     assert [effect.squares for effect in found.effects] == pytest.approx(
         [expected[f"SS{name}"] for name in ("A", "B", "AB")]
     )
-    assert found.total_squares == pytest.approx(expected["SST"])
+    assert sum(effect.squares for effect in found.effects) + found.error_squares == pytest.approx(expected["SST"])
     assert [100 * effect.share for effect in found.effects] == pytest.approx(expected["pct"], rel=1e-12)
     assert (found.error_share, found.effects[0].coefficient.low) == (None, None)
 
@@ -32,7 +32,9 @@ def test_memory_and_cache_with_three_repetitions():
     found = two_level_effects([[15, 18, 12], [45, 48, 51], [25, 28, 19], [75, 75, 81]], confidence=0.90)
     assert coefficients(found) == pytest.approx([41, 21.5, 9.5, 5], rel=1e-12)
     assert (found.error_squares, found.freedom) == (pytest.approx(102), 8)
-    assert found.total_squares == pytest.approx(5547 + 1083 + 300 + 102)
+    assert sum(effect.squares for effect in found.effects) + found.error_squares == pytest.approx(
+        5547 + 1083 + 300 + 102
+    )
     shares = [*(effect.share for effect in found.effects), found.error_share]
     assert [100 * share for share in shares] == pytest.approx([78.88, 15.40, 4.27, 1.45], abs=0.005)
     assert found.effects[0].coefficient.half_width == pytest.approx(1.86 * 1.03, abs=0.005)

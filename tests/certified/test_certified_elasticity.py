@@ -16,9 +16,12 @@ from covering import SERIES
 
 from towtank.analysis import comparison
 from towtank.analysis.elasticity import LARGEST, Elasticity, elasticity, elasticity_of, elasticity_of_groups
+from towtank.analysis.factors import Factor
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics.estimates import BATCH_MEANS, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.analysis.study_summary import Configuration
+from towtank.analysis.user_groups import UserGroup
 
 PAIRS = SERIES or 200
 SERVICE_S = 0.01
@@ -51,19 +54,21 @@ class At:
     def elasticity(self, users: int) -> Elasticity:
         """Return the elasticities that the summary of a run with this operating point would contain."""
         return elasticity_of(
-            {
-                "throughput_per_s": {"value": self.x_per_s},
-                "response_time_s": {"mean": {"value": self.r_s}},
-                "users": {"mean": float(users)},
-                "tiers": {
-                    str(number): {
-                        "utilization": used / self.cpus,
-                        "cpu_control_group": f"/{number}",
-                        "cpus_used": {"value": used},
-                    }
-                    for number, used in enumerate(self.used)
-                },
-            }
+            RunSummary.read(
+                {
+                    "throughput_per_s": {"value": self.x_per_s},
+                    "response_time_s": {"mean": {"value": self.r_s}},
+                    "users": {"mean": float(users)},
+                    "tiers": {
+                        str(number): {
+                            "utilization": used / self.cpus,
+                            "cpu_control_group": f"/{number}",
+                            "cpus_used": {"value": used},
+                        }
+                        for number, used in enumerate(self.used)
+                    },
+                }
+            )
         )
 
 
@@ -178,7 +183,7 @@ def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHAR
             Configuration.model_validate({"key": {"cache": level}, "points": [point]})
             for level, point in zip(("a", "b"), points, strict=True)
         ]
-        for line in comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations):
+        for line in comparison.comparisons([Factor("cache", ("a", "b"))], "users", configurations):
             found[line.metric] += line.is_certain
     return {metric: count / PAIRS for metric, count in found.items()}
 
@@ -276,10 +281,7 @@ def test_two_groups_follow_the_speed_at_most_as_said(groups: list[tuple[int, flo
     """
     step = 1e-4
     rates, responses, busy = of_groups(groups, 1.0)
-    shown = [
-        {"users": users, "throughput_per_s": rates[number], "response_time_s": responses[number], "pace_s": None}
-        for number, (users, _, _) in enumerate(groups)
-    ]
+    shown = [paced(users, rates[number], responses[number], None) for number, (users, _, _) in enumerate(groups)]
     said = elasticity_of_groups(busy, shown)
     slower, faster = (of_groups(groups, times)[:2] for times in (1 + step, 1 - step))
     by = math.log((1 + step) / (1 - step))
@@ -292,8 +294,8 @@ def test_two_groups_follow_the_speed_at_most_as_said(groups: list[tuple[int, flo
     assert said.response_time <= 12 * of_all
 
 
-def paced(users: float, x_per_s: float, r_s: float, pace_s: float) -> dict[str, float]:
-    return {"users": users, "throughput_per_s": x_per_s, "response_time_s": r_s, "pace_s": pace_s}
+def paced(users: float, x_per_s: float, r_s: float, pace_s: float | None) -> UserGroup:
+    return UserGroup(("a",), users, x_per_s, r_s, pace_s, pace_is_fixed=False)
 
 
 def test_a_pace_fixes_the_throughput_until_no_pause_is_left() -> None:
@@ -313,7 +315,9 @@ def test_a_pace_fixes_the_throughput_until_no_pause_is_left() -> None:
 
 def test_groups_that_were_not_counted_apart_give_times_no_interval() -> None:
     run = {"throughput_per_s": {"value": 50.0}, "response_time_s": {"mean": {"value": 0.1}}, "rate": None}
-    assert elasticity_of({**run, "users": {"mean": 60.0, "groups": None}}).response_time == LARGEST
-    assert elasticity_of({**run, "users": {"mean": 60.0, "groups": []}}) == elasticity_of(
-        {**run, "users": {"mean": 60.0}}
+    unknown, none, without = (
+        elasticity_of(RunSummary.read({**run, "users": {"mean": 60.0, **groups}}))
+        for groups in ({"groups": None}, {"groups": []}, {})
     )
+    assert unknown.response_time == LARGEST
+    assert none == without

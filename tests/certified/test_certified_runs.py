@@ -9,6 +9,7 @@ from covering import SERIES
 from scipy import stats
 
 from towtank.analysis import aggregation, comparison
+from towtank.analysis.factors import Factor
 from towtank.analysis.statistics.estimates import BATCH_MEANS, Estimate
 from towtank.analysis.study_summary import Configuration
 
@@ -45,7 +46,7 @@ def is_called_different(pair):
         Configuration.model_validate({"key": {"cache": level}, "points": [point_of(runs)]})
         for level, runs in zip(("a", "b"), pair, strict=True)
     ]
-    (line,) = comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations)
+    (line,) = comparison.comparisons([Factor("cache", ("a", "b"))], "users", configurations)
     # `differs` is None for single runs. With two runs on each side it may be None, too, because two very different
     # values yield no interval of the ratio.
     assert (line.differs is None) == (len(pair[0]) == 1) or len(pair[0]) == 2

@@ -9,6 +9,7 @@ from towtank.analysis.limits.found import search_of_run
 from towtank.analysis.limits.of_runs import found_limit
 from towtank.analysis.load_point import FoundLimit
 from towtank.analysis.measurement import Measurement
+from towtank.analysis.run_summary import RunSummary
 from towtank.conduct.piloting import pilot_load, read_pilot
 from towtank.conduct.searching import PilotSteering, SearchSteering
 from towtank.conduct.steering import StageSteering
@@ -109,7 +110,7 @@ def test_the_live_line_and_the_headline_have_one_value(run, answer):
     assert (limit["confidence"] is None) == (answer is flickering)
     assert said[-1].endswith(f": limit {FoundLimit.model_validate(limit).in_words}")
     assert (
-        FoundLimit.model_validate(found_limit([{"run": "r001", "limit": limit}])).in_words
+        FoundLimit.model_validate(found_limit([RunSummary(run="r001", limit=limit)])).in_words
         == FoundLimit.model_validate(limit).in_words
     )
     assert ("bracket" in said[-1]) == (answer is flickering)

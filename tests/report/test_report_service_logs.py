@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from towtank.analysis.service_logs import first_words
+from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.study_verdict import first_words
 from towtank.report.content import service_logs
 from towtank.report.document import Table
 from towtank.report.source import Results, RunResult
@@ -69,9 +70,11 @@ def test_parts_of_logs_that_were_not_read_are_reported() -> None:
 def test_the_terminal_names_the_first_line_of_invalid_runs_only() -> None:
     slow = group("warning z", 5000, "warning")
     invalid, valid = run("r2", {"web": log(slow, FULL)}, "invalid"), run("r1", {"web": log(group("error q", 9999))})
-    said = verdict_line({"verdict": {"level": "suspect", "log": first_words([valid, invalid])}})
+    said = verdict_line(
+        {"verdict": {"level": "suspect", "log": first_words([RunSummary.read(valid), RunSummary.read(invalid)])}}
+    )
     stream = io.StringIO()
     Console(file=stream, width=200).print(said)
     line = "log of web in r2 (2,196 lines, first seen at 31.5 s): accept 7: Too many open files"
     assert stream.getvalue().splitlines()[1].strip() == line
-    assert first_words([valid]) is None
+    assert first_words([RunSummary.read(valid)]) is None

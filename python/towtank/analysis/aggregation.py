@@ -8,24 +8,27 @@ of the estimate names the method. A percentile is computed from all requests of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 from towtank.analysis.combining import combined, counting
 from towtank.analysis.elasticity import Elasticity, elasticity_of
+from towtank.analysis.load import Distribution, Transaction
 from towtank.analysis.merged_percentiles import of_all_requests, share_of
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import t_interval_about
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.analysis.system.disks import disks_counted_once
+from towtank.analysis.system.entries import TierUse
+from towtank.digging import dig
 from towtank.over_runs import Range, ends
 
 _WAITS = ("share_waited", "share_of_response_time", "mean", "p99")
 RESPONSE_KEYS = ("mean", "p50", "p90", "p95", "p99", "p99.9")
-Run = dict[str, Any]
 
 
-def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
+def over_runs(runs: Sequence[object], *path: str) -> Estimate:
     """Combine one quantity of several runs into one estimate; `path` gives the keys of that quantity in a run summary.
 
     A percentile is computed from all requests of the runs together. `combined` describes the interval.
@@ -33,22 +36,12 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
     return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path), counting(runs, path))
 
 
-def several_loads(run: Run) -> dict[str, Any] | None:
-    """Return the entry `window.load` of a run summary if the run was measured at several load levels. Return None for a
-    run with one level and for a search.
+def stage_named(run: RunSummary) -> str | None:
+    """Return the names of the analysed load stages, joined by `and`, if the run was measured at several load levels.
+    Return None for a run with one level and for a search.
     """
-    held = (run.get("window") or {}).get("load")
-    if not held or held["stretches"] < 2 or run.get("limit") is not None:
-        return None
-    return dict(held)
-
-
-def stage_named(run: Run) -> str | None:
-    """Return the names of the analysed load stages, joined by `and`, if the run has several load levels; otherwise
-    None.
-    """
-    held = several_loads(run)
-    return None if held is None else " and ".join(held["stages"])
+    held = dig(run.window, "load")
+    return " and ".join(held["stages"]) if held and held["stretches"] > 1 and run.limit is None else None
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
@@ -68,7 +61,7 @@ class Point:
         Level of the load. [1] or [1/s]
     runs, verdicts : list of str
         Names of all runs at this level, and their verdicts.
-    usable : list of dict
+    usable : list of RunSummary
         Summaries of the runs that are not invalid; summaries of all runs if all are invalid.
     """
 
@@ -76,7 +69,12 @@ class Point:
     load: float
     runs: list[str]
     verdicts: list[str]
-    usable: list[Run]
+    usable: list[RunSummary]
+
+    @cached_property
+    def documents(self) -> list[dict[str, object]]:
+        """Summaries of the usable runs as JSON."""
+        return [run.document() for run in self.usable]
 
     @property
     def is_valid(self) -> bool:
@@ -96,12 +94,15 @@ class Point:
     @property
     def tiers(self) -> list[str]:
         """Names of all tiers that occur in a run, in the order of their first occurrence."""
-        return list(dict.fromkeys(name for run in self.usable for name in run["tiers"]))
+        return list(dict.fromkeys(name for run in self.usable for name in run.tiers))
 
     def utilization(self, tier: str) -> float | None:
         """Return the mean utilization of the CPUs allotted to a tier, in [0, 1]."""
-        values = [run["tiers"].get(tier, {}).get("utilization") for run in self.usable]
-        return plain_over_runs(values).value
+        return plain_over_runs([found.utilization for found in self._uses(tier)]).value
+
+    def _uses(self, tier: str) -> list[TierUse]:
+        """Return the entry of a tier in each run that has the tier."""
+        return [run.tiers[tier] for run in self.usable if tier in run.tiers]
 
     def shared_utilization_range(self, tier: str) -> Range | None:
         """Return the smallest and largest utilization among the runs, in [0, 1]. The utilization covers the tier and
@@ -109,7 +110,7 @@ class Point:
         """
         both = self.sharing(tier)
         return self._ends_of_sums(
-            [[run["tiers"].get(name, {}).get("utilization") for name in both] for run in self.usable]
+            [[run.tiers[name].utilization for name in both if name in run.tiers] for run in self.usable]
         )
 
     def shared_cpus_range(self, tier: str) -> Range | None:
@@ -118,7 +119,7 @@ class Point:
         """
         both = self.sharing(tier)
         return self._ends_of_sums(
-            [[estimate_of(run, "tiers", name, "cpus_used").value for name in both] for run in self.usable]
+            [[run.tiers[name].cpus_used.value for name in both if name in run.tiers] for run in self.usable]
         )
 
     def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
@@ -130,9 +131,7 @@ class Point:
 
     def sharing(self, tier: str) -> list[str]:
         """Return the names of all tiers in the CPU control group of a tier, including the tier itself."""
-        groups = {
-            name: figures.get("cpu_control_group") for run in self.usable for name, figures in run["tiers"].items()
-        }
+        groups = {name: figures.cpu_control_group for run in self.usable for name, figures in run.tiers.items()}
         group = groups.get(tier)
         return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
 
@@ -148,16 +147,16 @@ class Point:
         """Return two numbers: the CPUs that all programs on this machine used, and the CPUs that this machine has.
         Return None if they were not observed. [1]
         """
-        hosts = [run["host"] for run in self.usable]
-        used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
-        cpus = next((float(host["cpus"]) for host in hosts if host.get("cpus")), None)
+        hosts = [run.host for run in self.usable]
+        used = plain_over_runs([host.cpus_used.value for host in hosts]).value
+        cpus = next((float(host.cpus) for host in hosts if host.cpus), None)
         return None if used is None or cpus is None else (used, cpus)
 
     def machine_cpus_range(self) -> Range | None:
         """Return the smallest and largest number of CPUs among the runs that all programs on this machine used; None
         for a single run. [1]
         """
-        return self._ends_of_sums([[estimate_of(run["host"], "cpus_used").value] for run in self.usable])
+        return self._ends_of_sums([[run.host.cpus_used.value] for run in self.usable])
 
     @property
     def stage(self) -> str | None:
@@ -169,8 +168,7 @@ class Point:
         """Return the mean think time per transaction over the runs. It comes from the check of Little's law in each
         run. [s]
         """
-        values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
-        return plain_over_runs(values).value
+        return plain_over_runs([run.laws.little.z_s for run in self.usable if run.laws.little]).value
 
     @property
     def response_mean(self) -> Estimate:
@@ -193,7 +191,7 @@ class Point:
         """Return the CPU time that the probe measured for a fixed amount of work, as a mean over the runs. A change
         between runs shows that the speed of the machine changed. Return None if it was not measured. [s]
         """
-        return plain_over_runs([(run["host"].get("pace") or {}).get("median_s") for run in self.usable]).value
+        return plain_over_runs([run.host.pace.median_s for run in self.usable if run.host.pace]).value
 
     @property
     def failed_share(self) -> float:
@@ -204,20 +202,18 @@ class Point:
         """Return the share of failed transactions among all transactions of the runs. If no transaction ended, return
         the mean of the shares in the run summaries.
         """
-        together = _error_share(self.usable)
-        said = [run["errors"]["share"] for run in self.usable]
-        return plain_over_runs(said).value if together is None else together
+        together = _error_share([entry for run in self.usable for entry in run.transactions.values()])
+        return plain_over_runs([run.errors.share for run in self.usable]).value if together is None else together
 
     def thinks(self) -> tuple[float, float] | None:
         """Return the mean think time per transaction [s], and the number of transactions over which it was averaged
         [1]. Return None if fewer than one transaction was counted.
         """
-        held = [(run["laws"]["little"], run.get("window")) for run in self.usable]
-        known = [(law, window) for law, window in held if law and window]
-        counts = [law["x_per_s"] * (window["end_s"] - window["start_s"]) for law, window in known]
+        known = [(run.laws.little, run.window) for run in self.usable if run.laws.little and run.window]
+        counts = [law.x_per_s * (window["end_s"] - window["start_s"]) for law, window in known]
         if sum(counts) < 1:
             return None
-        thought = sum(law["z_s"] * count for (law, _), count in zip(known, counts, strict=True))
+        thought = sum(law.z_s * count for (law, _), count in zip(known, counts, strict=True))
         return thought / sum(counts), sum(counts)
 
     def wait(self, name: str) -> float | None:
@@ -227,37 +223,34 @@ class Point:
         """
         if (together := of_all_requests(self.usable, "connections", "wait_time_s", name)) is not None:
             return together
-        waits = [counted.get("wait_time_s") for counted in self._connections()]
-        return plain_over_runs([wait.get(name) for wait in waits if wait]).value
+        return plain_over_runs(self._waits_of_runs(name)).value
 
-    def _connections(self) -> list[Mapping[str, Any]]:
-        return [run.get("connections") or {} for run in self.usable]
+    def _waits_of_runs(self, name: str) -> list[float | None]:
+        return [dig(run.connections.wait_time_s, name) for run in self.usable]
 
-    def connections(self) -> Mapping[str, Any]:
+    def connections(self) -> dict[str, object]:
         """Return the statistics of the generator's connections, combined over the runs."""
-        by_run = self._connections()
         waits = {name: self.wait(name) for name in _WAITS}
         return {
-            "open_mean": plain_over_runs([counted.get("open_mean") for counted in by_run]).value,
+            "open_mean": plain_over_runs([run.connections.open_mean for run in self.usable]).value,
             "opened_per_s": over_runs(self.usable, "connections", "opened_per_s").document(),
             "wait_time_s": waits if any(value is not None for value in waits.values()) else None,
         }
 
-    def of_runs(self) -> dict[str, Any] | None:
+    def of_runs(self) -> dict[str, object] | None:
         """Return the smallest and largest value among the runs, for quantities without an interval; None for a single
         run.
         """
         if len(self.usable) < 2:
             return None
-        waits = [counted.get("wait_time_s") or {} for counted in self._connections()]
         return {
-            "errors_share": _pair([run["errors"]["share"] for run in self.usable]),
+            "errors_share": _pair([run.errors.share for run in self.usable]),
             "response_time_s": self._percentiles_of_runs("response_time_s"),
             "transactions": {
                 name: self._percentiles_of_runs("transactions", name, "response_time_s") for name in self._names()
             },
             "parts": {name: self._parts_of_runs(name) for name in self.tiers},
-            "wait_time_s": {name: _pair([wait.get(name) for wait in waits]) for name in _WAITS},
+            "wait_time_s": {name: _pair(self._waits_of_runs(name)) for name in _WAITS},
         }
 
     def _percentiles_of_runs(self, *path: str) -> dict[str, list[float] | None]:
@@ -270,15 +263,15 @@ class Point:
         runs.
         """
         found: dict[str, list[float | None]] = {}
-        for run in self.usable:
-            used = estimate_of(run, "tiers", tier, "cpus_used").value
-            for part in run["tiers"].get(tier, {}).get("parts", {}):
-                part_used = estimate_of(run, "tiers", tier, "parts", part, "cpus_used").value
-                share = part_used / used if part_used is not None and used is not None and used > 0 else None
-                found.setdefault(part, []).append(share)
+        for use in self._uses(tier):
+            used = use.cpus_used.value
+            for name, part in use.parts.items():
+                of_part = part.cpus_used.value
+                share = of_part / used if of_part is not None and used is not None and used > 0 else None
+                found.setdefault(name, []).append(share)
         return {part: _pair(shares) for part, shares in found.items()}
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the load level as JSON for a study summary: load, runs, and values combined over the runs."""
         return {
             self.kind: self.whole_load,
@@ -289,7 +282,7 @@ class Point:
             "throughput_per_s": self.throughput.document(),
             "response_time_s": {
                 **{key: over_runs(self.usable, "response_time_s", key).document() for key in RESPONSE_KEYS},
-                **_extremes([run["response_time_s"] for run in self.usable]),
+                **_extremes([run.response_time_s for run in self.usable]),
             },
             "tiers": {name: self._tier(name) for name in self.tiers},
             "not_attributed": self._not_attributed(),
@@ -299,7 +292,7 @@ class Point:
             "errors_share": self._errors_share(),
             "status_codes": self.status_codes(),
             "of_runs": self.of_runs(),
-            "users_mean": plain_over_runs([run["users"]["mean"] for run in self.usable]).value,
+            "users_mean": plain_over_runs([run.users.mean for run in self.usable]).value,
             "think_time_s": self.think_s(),
             "elasticity": self.elasticity.document(),
             "pace_s": self.pace_s(),
@@ -310,77 +303,68 @@ class Point:
         """Return counts of complete responses by transaction and status code; None if a run lacks status codes."""
         found: dict[str, dict[str, int]] = {}
         for run in self.usable:
-            if run.get("status_codes") is None:
+            if run.status_codes is None:
                 return None
-            for name, transaction in run["transactions"].items():
+            for name, transaction in run.transactions.items():
                 counts = found.setdefault(name, {})
-                for code, count in (transaction["status_codes"] or {}).items():
+                for code, count in (transaction.status_codes or {}).items():
                     counts[code] = counts.get(code, 0) + count
         return found
 
     def _names(self) -> list[str]:
-        return list(dict.fromkeys(name for run in self.usable for name in run["transactions"]))
+        return list(dict.fromkeys(name for run in self.usable for name in run.transactions))
 
-    def _tier(self, name: str) -> dict[str, Any]:
-        parts = dict.fromkeys(part for run in self.usable for part in run["tiers"].get(name, {}).get("parts", {}))
-        kinds = [run["tiers"][name].get("kind") for run in self.usable if name in run["tiers"]]
+    def _tier(self, name: str) -> dict[str, object]:
+        uses = self._uses(name)
         return {
-            "kind": kinds[0] if kinds else None,
+            "kind": uses[0].kind,
             "cpus_used": over_runs(self.usable, "tiers", name, "cpus_used").document(),
             "cpu_demand_s": over_runs(self.usable, "tiers", name, "cpu_demand_s").document(),
-            "cpus_allotted": next(
-                (run["tiers"][name].get("cpus_allotted") for run in self.usable if name in run["tiers"]), None
-            ),
+            "cpus_allotted": uses[0].cpus_allotted,
             "utilization": self.utilization(name),
             "parts": {
                 part: {
                     key: over_runs(self.usable, "tiers", name, "parts", part, key).document()
                     for key in ("cpus_used", "cpu_demand_s")
                 }
-                for part in parts
+                for part in dict.fromkeys(part for use in uses for part in use.parts)
             },
         }
 
-    def _not_attributed(self) -> dict[str, Any]:
+    def _not_attributed(self) -> dict[str, object]:
         """Return, for each machine, the number of CPUs used by processes that belong to no tier. Empty for run
         summaries that an older version of Towtank wrote. [1]
         """
-        names = dict.fromkeys(name for run in self.usable for name in run.get("not_attributed") or {})
+        names = dict.fromkeys(name for run in self.usable for name in run.not_attributed)
         key = "cpus_used"
         return {name: {key: over_runs(self.usable, "not_attributed", name, key).document()} for name in names}
 
-    def _transaction(self, name: str) -> dict[str, Any]:
-        ramps = [
-            run["transactions"].get(name, {}).get("phases", {}).get("ramp_up", {}).get("mean_s") for run in self.usable
-        ]
+    def _transaction(self, name: str) -> dict[str, object]:
+        having = [run.transactions[name] for run in self.usable if name in run.transactions]
+        ramps = [found.phases["ramp_up"].mean_s for found in having if "ramp_up" in found.phases]
         path = ("transactions", name)
-        times = [run["transactions"][name]["response_time_s"] for run in self.usable if name in run["transactions"]]
         return {
             "throughput_per_s": over_runs(self.usable, *path, "throughput_per_s").document(),
             **{f"{key}_s": over_runs(self.usable, *path, "response_time_s", key).document() for key in RESPONSE_KEYS},
-            **{f"{key}_s": value for key, value in _extremes(times).items()},
-            "errors_share": _error_share(self.usable, name),
+            **{f"{key}_s": value for key, value in _extremes([found.response_time_s for found in having]).items()},
+            "errors_share": _error_share(having),
             "ramp_up_mean_s": plain_over_runs(ramps).value,
         }
 
-    def _disks(self, name: str) -> dict[str, Any]:
+    def _disks(self, name: str) -> dict[str, object]:
         values = []
         for run in self.usable:
-            disks = [disk[name] for disk in disks_counted_once(run["host"]["disks"]).values() if name in disk]
+            disks = [
+                found for disk in disks_counted_once(run.host.disks).values() if (found := dig(disk, name)) is not None
+            ]
             values.append(sum(disks) if disks else None)
         return plain_over_runs(values).document()
 
 
-def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
+def aggregate(kind: str, load: float, runs: Sequence[RunSummary]) -> Point:
     """Combine the repetitions of one load level; invalid runs are used only if all runs are invalid."""
-    usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
-    return Point(
-        kind,
-        load,
-        [str(run["run"]) for run in runs],
-        [str(run["verdict"]["level"]) for run in runs],
-        usable or list(runs),
-    )
+    usable = [run for run in runs if run.verdict.level != "invalid"]
+    return Point(kind, load, [run.run for run in runs], [run.verdict.level for run in runs], usable or list(runs))
 
 
 def _pair(values: Sequence[float | None]) -> list[float] | None:
@@ -388,19 +372,16 @@ def _pair(values: Sequence[float | None]) -> list[float] | None:
     return None if found is None else list(found)
 
 
-def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+def _extremes(times: Sequence[Distribution]) -> dict[str, float | None]:
     """Return the shortest and longest response time of all runs; both are None if no time was recorded. [s]"""
-    shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
-    longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
+    shortest, longest = (
+        [found for of_run in times if isinstance(found := of_run.get(key), int | float)] for key in ("min", "max")
+    )
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}
 
 
-def _error_share(runs: Sequence[Run], name: str | None = None) -> float | None:
-    """Return the share of failed transactions among all transactions of the runs, in [0, 1]; None if no transaction
-    ended. `name` restricts the share to the transactions of that name.
-    """
-    by_run = [run["transactions"] for run in runs]
-    found = [entry for each in by_run for key, entry in each.items() if name in (None, key)]
-    failed = sum(transaction["errors"] for transaction in found)
-    ended = failed + sum(transaction["count"] for transaction in found)
+def _error_share(found: Sequence[Transaction]) -> float | None:
+    """Return the share of failed transactions, in [0, 1]; None if no transaction ended."""
+    failed = sum(transaction.errors for transaction in found)
+    ended = failed + sum(transaction.count for transaction in found)
     return failed / ended if ended else None

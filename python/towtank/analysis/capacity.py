@@ -61,7 +61,7 @@ def knee(points: list[Point]) -> Estimate:
     largest: tuple[float, Estimate] | None = None
     for name in lowest.tiers:
         demand = over_runs(lowest.usable, "tiers", name, "cpu_demand_s")
-        cpus = next((run["tiers"][name].get("cpus_allotted") for run in lowest.usable if name in run["tiers"]), None)
+        cpus = next((run.tiers[name].cpus_allotted for run in lowest.usable if name in run.tiers), None)
         if demand.value and cpus and (largest is None or demand.value / cpus > largest[0]):
             largest = (demand.value / cpus, demand.scaled(1 / cpus))
     if largest is None or not rate:

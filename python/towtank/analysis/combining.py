@@ -5,9 +5,8 @@ values are equal.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from towtank.analysis.statistics import standard_error_of, t_interval_about
 from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate
@@ -130,7 +129,7 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
     return mean - half, mean + half
 
 
-def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[float, ...]:
+def counting(runs: Sequence[object], path: Sequence[str]) -> tuple[float, ...]:
     """Return the length of the window in which each run counted events, if `path` names a throughput. Otherwise return
     an empty tuple. [s]
 
@@ -142,7 +141,7 @@ def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[fl
     return tuple(lengths) if len(lengths) == len(runs) and min(lengths, default=0.0) > 0 else ()
 
 
-def _window_s(run: Mapping[str, Any], path: Sequence[str]) -> float | None:
+def _window_s(run: object, path: Sequence[str]) -> float | None:
     """Return the length of the window in which a run counted the throughput that `path` names; None if unknown. [s]"""
     about = dig(run, *path[:-1]) if path[0] in _OWN_WINDOWS else dig(run, "window")
     length, start, end = (dig(about, key) for key in ("length_s", "start_s", "end_s"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError
@@ -22,7 +21,7 @@ def is_compacted(run: RunFolder) -> bool:
     return (run.path / INTERVALS_FILE).is_file() and (run.path / METRICS_FILE).is_file()
 
 
-def described(encoded: str) -> dict[str, Any]:
+def described(encoded: str) -> dict[str, object]:
     """Return the count, the quantiles and the maximum of one encoded histogram as table columns. Return no columns if
     the histogram is empty or cannot be read.
     """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from towtank.analysis.elasticity import Elasticity
+from towtank.analysis.factors import Factor
 from towtank.analysis.load_point import LoadPoint, TierAtLoad
 from towtank.analysis.statistics import ratio_interval
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
@@ -63,7 +64,7 @@ class _Pair:
 
 
 def comparisons(
-    factors: Sequence[Mapping[str, object]],
+    factors: Sequence[Factor],
     load_factor: str | None,
     configurations: Sequence[Configuration],
     run_to_run: float = ASSUMED_SHARE,
@@ -72,8 +73,7 @@ def comparisons(
 
     Parameters
     ----------
-    factors : list of dict
-        Factors, as in a study summary.
+    factors : sequence of Factor
     load_factor : str or None
     configurations : sequence of Configuration
     run_to_run : float, default 0.1
@@ -88,10 +88,9 @@ def comparisons(
     """
     found: list[Comparison] = []
     for factor in factors:
-        name, levels = str(factor["name"]), factor["levels"]
-        if name == load_factor or not isinstance(levels, list) or len(levels) < 2:
+        if factor.name == load_factor or len(factor.levels) < 2:
             continue
-        for pair in _pairs(name, str(levels[0]), configurations):
+        for pair in _pairs(factor.name, factor.levels[0], configurations):
             elasticities = [Elasticity.read(point.elasticity) for point in (pair.second, pair.first)]
             found += [_decided(line, run_to_run, elasticities) for line in _lines(pair)]
     return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import estimates
-from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate, estimate_of
+from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.analysis.study_summary import DemandOfTier
 from towtank.distributions import t_quantile
 
 
@@ -56,33 +57,30 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
     return intercept, Estimate(slope, slope - half, slope + half, estimates.RUNS, len(x))
 
 
-def demands(runs: list[dict[str, Any]], load_of: Callable[[Any], float]) -> dict[str, Any]:
+def demands(runs: Sequence[RunSummary], load_of: Callable[[RunSummary], float]) -> dict[str, DemandOfTier]:
     """Return the CPU demand per transaction of each tier, estimated by regression over the runs
     that are not invalid.
 
     Parameters
     ----------
-    runs : list of dict
-        Summaries of runs.
+    runs : sequence of RunSummary
     load_of : callable
         Returns the load level of a run. Without two different levels no demand is estimated, because throughputs of
         one level differ only by chance.
     """
-    usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
+    usable = [run for run in runs if run.verdict.level != "invalid"]
     found = {}
-    for tier in dict.fromkeys(name for run in usable for name in run["tiers"]):
+    for tier in dict.fromkeys(name for run in usable for name in run.tiers):
         measured = [
-            (load_of(run), rate.value, used.value)
+            (load_of(run), rate, used)
             for run in usable
-            if (rate := estimate_of(run, "throughput_per_s")).value is not None
-            and (used := estimate_of(run, "tiers", tier, "cpus_used")).value is not None
+            if (rate := run.throughput_per_s.value) is not None
+            and tier in run.tiers
+            and (used := run.tiers[tier].cpus_used.value) is not None
         ]
         intercept, slope = 0.0, estimates.NO_ESTIMATE
         if len({load for load, *_ in measured}) > 1:
             intercept, slope = regression([rate for _, rate, _ in measured], [used for *_, used in measured])
-        found[tier] = {
-            "intercept_cpus": intercept if slope.value is not None else None,
-            "d_s": slope.document(),
-            "points": len(measured),
-        }
+        intercept_cpus = intercept if slope.value is not None else None
+        found[tier] = DemandOfTier(intercept_cpus=intercept_cpus, d_s=slope, points=len(measured))
     return found

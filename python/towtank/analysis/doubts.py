@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from towtank.estimates import few_digits
 
@@ -407,7 +407,7 @@ class Doubt:
         """Recommended next step."""
         return (self.special or EXPLANATIONS[self.kind])[1]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the doubt as JSON for a summary: kind, level, values, message, reason and next step."""
         why, hint = self.special or EXPLANATIONS[self.kind]
         return {

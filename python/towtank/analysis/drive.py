@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from towtank.analysis.connections import connections
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_run
@@ -24,7 +23,7 @@ SCHEMA = "towtank/drive/1"
 _KINDS_ALWAYS_LISTED = ("timeout", "status_5xx", "connect", "check")
 
 
-def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
+def drive_document(run: RunFolder, target: str) -> dict[str, object]:
     """Analyse the run of `towtank drive`, write its `summary.json`, and return the result document.
 
     Parameters

@@ -12,8 +12,11 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from towtank.analysis.load import estimate_in
+from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.user_groups import UserGroup
+from towtank.documents import document_of
 from towtank.study import PER_LOAD
 
 SATURATED = 0.98
@@ -30,7 +33,6 @@ _TIMES = (
     *("wait_time_s", "queue_length", "recovery_s"),
 )
 _RATES = ("throughput_per_s", "request_throughput_per_s")
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -77,19 +79,15 @@ class Elasticity:
         return self.throughput if path and path[-1] in _RATES else 1.0
 
     @classmethod
-    def read(cls, document: Json | None) -> Elasticity:
+    def read(cls, document: Mapping[str, float] | None) -> Elasticity:
         """Read the elasticities from a summary. Return `PROPORTIONAL` if the summary has none, as in older versions of
         Towtank.
         """
         return cls(**document) if document else PROPORTIONAL
 
-    def document(self) -> dict[str, float]:
+    def document(self) -> dict[str, object]:
         """Return the elasticities of response time, throughput and utilization as JSON for a summary."""
-        return {
-            "response_time": self.response_time,
-            "throughput": self.throughput,
-            "utilization": self.utilization,
-        }
+        return document_of(self)
 
 
 PROPORTIONAL = Elasticity(1.0, 1.0, 0.0)
@@ -109,14 +107,14 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
     return Elasticity(response, min(1.0, in_system / users * response), busy)
 
 
-def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elasticity:
+def elasticity_of_groups(utilization: float, groups: Sequence[UserGroup]) -> Elasticity:
     """Return bounds of the elasticities for groups of users that have different think times or keep a pace.
 
     Parameters
     ----------
     utilization : float
         Utilization of the busiest station, in [0, 1].
-    groups : sequence of dict
+    groups : sequence of UserGroup
         Result of `user_groups.user_groups`.
 
     Notes
@@ -140,8 +138,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     users. `tests/certified/test_certified_elasticity.py` compares the bounds with exact solutions.
     """
     busy = min(1.0, max(0.0, utilization))
-    rates = [float(group["throughput_per_s"]) for group in groups]
-    inside = [float(group["throughput_per_s"]) * float(group["response_time_s"]) for group in groups]
+    rates = [group.throughput_per_s for group in groups]
+    inside = [group.throughput_per_s * group.response_time_s for group in groups]
     bounds = [_share_of_time(group) for group in groups]
     least = _least_mean([low for low, _ in bounds], rates)
     common = 1 / (1 - busy + busy * max(least, 1 / LARGEST))
@@ -154,15 +152,15 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     return Elasticity(response, min(most, by_rate * common), busy)
 
 
-def _share_of_time(group: Json) -> tuple[float, float]:
+def _share_of_time(group: UserGroup) -> tuple[float, float]:
     """Return bounds of the share of a group's cycle time that grows with the response time, in [0, 1].
 
     Without a pace, the bounds are equal: response time over cycle time. Users with a pace shorten their pause after a
     long response, so the lower bound is smaller.
     """
-    cycle_s = float(group["users"]) / float(group["throughput_per_s"])
-    share = min(1.0, float(group["response_time_s"]) / cycle_s)
-    pace_s = group.get("pace_s")
+    cycle_s = group.users / group.throughput_per_s
+    share = min(1.0, group.response_time_s / cycle_s)
+    pace_s = group.pace_s
     if pace_s is None:
         return share, share
     if cycle_s <= (1 + _NEARLY) * pace_s:
@@ -185,7 +183,7 @@ def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
     return min(means)
 
 
-def elasticity_of(run: Json) -> Elasticity:
+def elasticity_of(run: RunSummary) -> Elasticity:
     """Return the elasticities of response time and throughput at the load of a run, computed from its summary.
 
     Notes
@@ -196,62 +194,52 @@ def elasticity_of(run: Json) -> Elasticity:
     are assumed to wait at one station with utilization U and exponential service times, so their number is U^2 / (1 -
     U). Without observed tiers, all X R users are assumed to be at that station, so that X R = U / (1 - U).
     """
-    x_per_s = _value(run.get("throughput_per_s"))
-    r_s = _value((run.get("response_time_s") or {}).get("mean"))
+    x_per_s, r_s = run.throughput_per_s.value, estimate_in(run.response_time_s, "mean").value
     if x_per_s is None or r_s is None or x_per_s <= 0 or r_s <= 0:
         return PROPORTIONAL
-    failed = (run.get("errors") or {}).get("share") or 0.0
-    in_system = x_per_s / (1 - min(float(failed), 0.99)) * r_s
+    in_system = x_per_s / (1 - min(run.errors.share, 0.99)) * r_s
     observed = busiest(run)
     if observed is None:
         busy = in_system / (1 + in_system)
     else:
         waiting = max(0.0, in_system - _cpus_used(run))
         busy = max(observed, (math.sqrt(waiting**2 + 4 * waiting) - waiting) / 2)
-    if run.get("rate") is not None:
+    if run.rate is not None:
         return elasticity(busy, in_system, None)
-    about = run.get("users") or {}
-    users, groups = about.get("mean"), about.get("groups", [])
+    users, groups = run.users.mean, run.users.groups
     if not users:
         return PROPORTIONAL
     if groups is None:
         # No elasticity is known for users of unknown groups. The largest elasticity gives the widest intervals.
         return Elasticity(LARGEST, 1.0, min(1.0, busy))
-    if len(groups) > 1 or any(group["pace_s"] is not None for group in groups):
+    if len(groups) > 1 or any(group.pace_s is not None for group in groups):
         return elasticity_of_groups(busy, groups)
-    return elasticity(busy, in_system, float(users))
+    return elasticity(busy, in_system, users)
 
 
-def busiest(run: Json) -> float | None:
+def busiest(run: RunSummary) -> float | None:
     """Return the utilization of the busiest tier, host or disk, in [0, 1]; None if no utilization was observed.
 
     Tiers in the same control group share its CPUs, so their utilizations are added. If the system has no other hosts,
     tiers without a control group share the CPUs of this machine, so their utilizations are added as well. If no tier or
     host of the system was observed, the disks of this machine are ignored, because only the load generator uses them.
     """
-    hosts = (run.get("hosts") or {}).values()
+    hosts = run.hosts.values()
     by_group: dict[str, float] = defaultdict(float)
-    for name, tier in (run.get("tiers") or {}).items():
-        if isinstance(tier.get("utilization"), int | float):
-            group = tier.get("cpu_control_group") or (name if hosts else "this machine")
-            by_group[str(group)] += float(tier["utilization"])
+    for name, tier in run.tiers.items():
+        if tier.utilization is not None:
+            by_group[tier.cpu_control_group or (name if hosts else "this machine")] += tier.utilization
     if not by_group and not hosts:
         return None
-    disks = [disk for host in ((run.get("host") or {}), *hosts) for disk in (host.get("disks") or {}).values()]
-    shares = [each.get("utilization") for each in (*hosts, *disks)]
-    found = [*by_group.values(), *(float(share) for share in shares if isinstance(share, int | float))]
+    of_disks = [run.host.disks, *(host.disks for host in hosts)]
+    shares = [host.utilization for host in hosts] + [disk.utilization for disks in of_disks for disk in disks.values()]
+    found = [*by_group.values(), *(share for share in shares if share is not None)]
     return min(1.0, max(found)) if found else None
 
 
-def _cpus_used(run: Json) -> float:
-    found = [_value(tier.get("cpus_used")) for tier in (run.get("tiers") or {}).values()]
-    return sum(used for used in found if used is not None)
+def _cpus_used(run: RunSummary) -> float:
+    return sum(tier.cpus_used.value for tier in run.tiers.values() if tier.cpus_used.value is not None)
 
 
 def _is_time(path: Sequence[str]) -> bool:
     return any(part in _TIMES for part in path)
-
-
-def _value(found: Any) -> float | None:
-    held = found.get("value") if isinstance(found, Mapping) else found
-    return float(held) if isinstance(held, int | float) else None

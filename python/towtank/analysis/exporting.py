@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
@@ -18,6 +17,7 @@ from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 from towtank.analysis.study import conclude_study, describe_study, known_summary
 from towtank.containment import Failed, attempt_or, attempt_unknown
+from towtank.digging import dig
 from towtank.errors import Fault, StudyError
 from towtank.results import (
     RUN_MANIFEST,
@@ -27,6 +27,7 @@ from towtank.results import (
     RunFolder,
     RunManifest,
     RunMaterial,
+    kept,
     lines,
     usable_part,
 )
@@ -53,7 +54,7 @@ class MaterialReader:
             whole.decode_and_add(text)
         return str(whole.encode().decode("ascii"))
 
-    def describe(self, encoded: str) -> dict[str, Any]:
+    def describe(self, encoded: str) -> dict[str, object]:
         """Return count, quantiles and maximum of one histogram as table columns."""
         return described(encoded) if self._readable([encoded]) else {}
 
@@ -116,7 +117,8 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     judged = attempt_or("claims", None, claims.of_manifest, described, [run.summary for run in runs])
     judged_claims = None if judged is None else judged.document()
     summary |= conclude_study(results, summary, judged_claims)
-    return _material(results.path, summary, runs, missing, judged_claims or {})
+    title, study, reader = str(summary["title"]), str(summary["study"]), MaterialReader()
+    return Material(results.path, title, study, __version__, runs, missing, summary, reader, judged_claims or {})
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
@@ -129,31 +131,18 @@ def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
     design = [planned for planned in _design(above) if planned["run"] == run.run_id]
     described = {**above, "design": design} if above else {"study": {"name": run.run_id}}
     summary = describe_study(described, [each.summary for each in runs])
-    return _material(path, summary, runs, [], {})
-
-
-def _material(
-    path: Path,
-    summary: dict[str, Any],
-    runs: list[RunMaterial],
-    missing: list[RunManifest],
-    judged: dict[str, Any],
-) -> Material:
     title, study = str(summary["title"]), str(summary["study"])
-    return Material(path, title, study, __version__, runs, missing, summary, MaterialReader(), judged)
+    return Material(path, title, study, __version__, runs, [], summary, MaterialReader())
 
 
 def _unknown(name: str, there: list[str]) -> Fault:
     return Fault("<command line>", 0, 0, "--run", f"must be one of {', '.join(there)}, got {name!r} instead")
 
 
-def _design(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+def _design(manifest: kept.Document) -> list[kept.Document]:
     listed = manifest.get("design")
-    return (
-        [planned for planned in listed if isinstance(planned, dict) and planned.get("run")]
-        if isinstance(listed, list)
-        else []
-    )
+    planned = listed if isinstance(listed, list) else []
+    return [run for run in planned if isinstance(run, dict) and run.get("run")]
 
 
 def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
@@ -168,10 +157,13 @@ def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
     return [run for run in made if not isinstance(run, Failed)]
 
 
-def _run(folder: RunFolder, manifest: dict[str, Any]) -> RunMaterial:
-    summary = _summary(folder)
-    damaged = summary.get("damage") or {}
-    damage = lines.Damage(bool(damaged.get("torn_tail")), int(damaged.get("bad_lines") or 0))
+def _run(folder: RunFolder, manifest: kept.Document) -> RunMaterial:
+    summary = known_summary(folder)
+    if summary is None:
+        data = read_run(folder)
+        summary = replace(describe(data, folder.run_id, study_limits(folder)), run=folder.run_id).document()
+    torn, bad = (dig(summary, "damage", key) for key in ("torn_tail", "bad_lines"))
+    damage = lines.Damage(bool(torn), int(bad or 0))
     return RunMaterial(folder, _usable(manifest), summary, _recorded(folder), damage)
 
 
@@ -179,18 +171,13 @@ def _usable(manifest: Mapping[str, object]) -> RunManifest:
     return RunManifest.model_validate(usable_part(manifest, RunManifest))
 
 
-def _manifest(folder: ResultsFolder | RunFolder) -> tuple[dict[str, Any], list[Fault]]:
+def _manifest(folder: ResultsFolder | RunFolder) -> tuple[kept.Document, list[Fault]]:
     try:
         return folder.manifest, []
     except StudyError as error:
         return {}, error.faults
     except (OSError, ValueError) as error:
         return {}, [Fault(str(folder.path / folder.manifest_name), 0, 0, "", f"must be a JSON object, got {error}")]
-
-
-def _summary(run: RunFolder) -> dict[str, Any]:
-    known = known_summary(run)
-    return known or replace(describe(read_run(run), run.run_id, study_limits(run)), run=run.run_id).document()
 
 
 def _recorded(run: RunFolder) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from towtank.analysis.factors import Factor
 from towtank.analysis.load import estimate_in
 from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics.effects import Effect, two_level_effects
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
-from towtank.digging import dig
 
 METRICS: tuple[tuple[str, Callable[[RunSummary], Estimate]], ...] = (
     ("throughput_per_s", lambda run: run.throughput_per_s),
@@ -28,11 +28,6 @@ class FactorLevels:
 
     name: str
     levels: tuple[str, ...]
-
-    @classmethod
-    def read(cls, factor: object) -> FactorLevels:
-        """Read a factor of the manifest of a study."""
-        return cls(str(dig(factor, "name")), tuple(map(str, dig(factor, "levels"))))
 
 
 @dataclass(frozen=True)
@@ -66,13 +61,12 @@ class EffectsOnMetric:
     spans: float | None = None
 
 
-def effects(factors: Sequence[Mapping[str, object]], runs: Sequence[RunSummary]) -> list[EffectsOnMetric]:
+def effects(factors: Sequence[Factor], runs: Sequence[RunSummary]) -> list[EffectsOnMetric]:
     """Compute the effects of all two-level factors. All other factors are fixed at each combination of their levels in
     turn.
     """
-    read = list(map(FactorLevels.read, factors))
-    binary = [factor for factor in read if len(factor.levels) == 2]
-    others = [factor for factor in read if len(factor.levels) > 2]
+    binary = [FactorLevels(factor.name, factor.levels) for factor in factors if len(factor.levels) == 2]
+    others = [factor for factor in factors if len(factor.levels) > 2]
     if not FACTORS[0] <= len(binary) <= FACTORS[1]:
         return []
     usable = [run for run in runs if run.verdict.level != "invalid"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from towtank.digging import dig
+from towtank.documents import document_of
 from towtank.log_lines import plain_line
 from towtank.results import EngineForm
 from towtank.secrets import redacted_line
@@ -70,10 +71,6 @@ class FailedExchange:
             **texts,
         )
 
-    def document(self) -> dict[str, object]:
-        """Return the entry of a summary."""
-        return asdict(self)
-
     @property
     def requirement(self) -> tuple[str, ...]:
         """Step and requirement; exchanges with the same ones are alike."""
@@ -113,7 +110,7 @@ def failed_exchanges(engine: EngineForm | None) -> list[dict[str, object]] | Non
         At most `EXCHANGES_AT_MOST` exchanges; None if the engine did not record them.
     """
     recorded = None if engine is None else engine.failed_exchanges
-    return None if recorded is None else [each.document() for each in read_exchanges({_KEY: recorded})]
+    return None if recorded is None else list(map(document_of, read_exchanges({_KEY: recorded})))
 
 
 def read_exchanges(summary: Mapping[str, object]) -> list[FailedExchange]:
@@ -129,7 +126,7 @@ def exchanges_of_runs(runs: Iterable[Mapping[str, object]]) -> list[dict[str, ob
     for run in runs:
         for each in read_exchanges(run):
             found.setdefault(each.requirement, replace(each, run=str(dig(run, "run"))))
-    return [each.document() for each in list(found.values())[:EXCHANGES_AT_MOST]]
+    return list(map(document_of, list(found.values())[:EXCHANGES_AT_MOST]))
 
 
 def _shown(text: object, at_most: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -297,7 +296,7 @@ def steps(measurement: Measurement, chosen: Mask) -> dict[str, Step]:
     }
 
 
-def timeline(measurement: Measurement) -> dict[str, Any]:
+def timeline(measurement: Measurement) -> dict[str, object]:
     """Return users, rates and response times of each second of the whole run.
 
     `t_s` is the middle of the second, in run time.

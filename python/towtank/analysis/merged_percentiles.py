@@ -16,7 +16,9 @@ from functools import lru_cache
 from typing import Any
 
 from towtank.analysis.statistics import histograms
+from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.histograms import BadHistogramError
+from towtank.digging import dig
 
 HISTOGRAM = "histogram"
 """Key in a run summary beside the percentiles of a time. The value is the histogram of all these times, encoded as
@@ -35,12 +37,12 @@ def share_of(name: str) -> float | None:
     return QUANTILES.get(name.removesuffix("_s"))
 
 
-def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | None:
+def of_all_requests(runs: Sequence[object], *path: str) -> float | None:
     """Return a percentile over all requests of several runs. [s]
 
     Parameters
     ----------
-    runs : sequence of dict
+    runs : sequence of RunSummary or dict
         Run summaries. Every request of every run has the same weight.
     path : str
         Keys of the percentile in each summary.
@@ -54,9 +56,9 @@ def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | No
     share = share_of(path[-1]) if path else None
     if share is None:
         return None
-    beside = [_at(run, path[:-1]) for run in runs]
-    having = [entry for entry in beside if _is_known(entry.get(path[-1]))]
-    return percentile([entry.get(HISTOGRAM) for entry in having], share)
+    beside = [dig(run, *path[:-1]) for run in runs]
+    having = [entry for entry in beside if _is_known(dig(entry, path[-1]))]
+    return percentile([dig(entry, HISTOGRAM) for entry in having], share)
 
 
 def percentile(encoded: Sequence[Any], share: float) -> float | None:
@@ -85,13 +87,5 @@ def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
     return (found.count_above(value_s), found.total) if found.total else None
 
 
-def _at(run: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """Return the nested object of a summary at a path of keys; an empty object if a key is missing."""
-    found: Any = run
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
 def _is_known(value: Any) -> bool:
-    return (value.get("value") if isinstance(value, Mapping) else value) is not None
+    return (dig(value, "value") if isinstance(value, Mapping | Estimate) else value) is not None

@@ -5,7 +5,7 @@ verdict.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.merged_percentiles import percentile, share_of
@@ -43,10 +43,6 @@ class Gap:
     runs: list[str]
     kind: str
     why: str
-
-    def document(self) -> Document:
-        """Return the gap as JSON for a study summary."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

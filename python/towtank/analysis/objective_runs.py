@@ -5,7 +5,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from towtank.analysis.merged_percentiles import HISTOGRAM, count_above, share_of
 from towtank.analysis.objective import Compare, Objective
@@ -41,9 +41,6 @@ class FarMiss:
     run: str
     value: float
     certain: bool | None = None
-
-    def document(self) -> Mapping[str, object]:
-        return asdict(self)
 
 
 def far_misses(objective: Objective, load: float, runs: Sequence[Run], limit: float) -> list[FarMiss]:

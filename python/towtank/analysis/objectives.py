@@ -22,6 +22,7 @@ from towtank.analysis.objective_scopes import Windows
 from towtank.analysis.objective_stored import is_certain, left_open
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.digging import dig
+from towtank.documents import document_of
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,6 @@ class Judgement:
     holds_certain: bool | None = None
     missed_certain: bool | None = None
     far_misses: Sequence[FarMiss] = ()
-
-    def document(self) -> Document:
-        """Return the verdict as JSON for a study summary."""
-        return {**vars(self), "far_misses": [miss.document() for miss in self.far_misses]}
 
 
 def check(
@@ -167,11 +164,11 @@ class _Check:
             "limit": limit,
             "users": objective.users,
             "rate": objective.rate,
-            "not_judged": [gap.document() for gap in gaps],
+            "not_judged": list(map(document_of, gaps)),
             "suspect_runs": [name for level in judged for name in level.suspects],
             **windows,
             **up_to,
-            **found.document(),
+            **document_of(found),
         }
 
     @property

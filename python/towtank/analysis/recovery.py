@@ -341,11 +341,7 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
     seconds are inside.
 
     The first index is None if no second is outside. The second index is None if fewer than `HOLD_S` seconds remain.
-
-    Parameters
-    ----------
-    within, near : ndarray of bool of shape (n_seconds,)
-        `within` marks the seconds inside the narrow band, and `near` the seconds inside the wider band.
+    `within` marks the seconds inside the narrow band, and `near` the seconds inside the wider band.
 
     Examples
     --------

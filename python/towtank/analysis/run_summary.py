@@ -37,6 +37,7 @@ from towtank.analysis.system.storage import Storage
 from towtank.analysis.unfinished import Unfinished
 from towtank.analysis.user_groups import UserGroup
 from towtank.documents import document_of, record_of
+from towtank.load_level import Load
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,11 @@ class RunSummary:
     timeline: Mapping[str, Any] = field(default_factory=dict)
     damage: Damage = field(default_factory=Damage)
     inputs: Mapping[str, str | None] | None = None
+
+    @property
+    def load(self) -> Load | None:
+        """Requested load; None if it is unknown."""
+        return Load.read({"users": self.users.asked, "rate": self.rate})
 
     def document(self) -> dict[str, object]:
         """Return the content of `summary.json`."""

@@ -55,18 +55,8 @@ class Span:
 
 @dataclass
 class _Group:
-    """Log lines that differ only in numbers, times and addresses.
-
-    Attributes
-    ----------
-    text : str
-        The first of these lines.
-    level : str
-        Severity of the lines: error or warning.
-    first : int
-        Offset of the first line in the log. [byte]
-    count : int
-        Number of lines. [1]
+    """Log lines that differ only in numbers, times and addresses: the first line and its offset in the log [byte],
+    their severity (error or warning), and their number. [1]
     """
 
     text: str
@@ -104,30 +94,6 @@ class _Found:
             key = self._forms[form] = folded_line(text)
             self.groups.setdefault(key, _Group(text, line.level, line.offset))
         self.groups[key].count += 1
-
-
-def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the group of log lines that best explains why runs are invalid: errors come before warnings, and frequent
-    lines before rare lines.
-
-    Parameters
-    ----------
-    runs : iterable of dict
-        Run summaries.
-
-    Returns
-    -------
-    dict or None
-        Group of lines, with `run` and `service`; None if no log of an invalid run has new errors or warnings.
-    """
-    found = [
-        {"run": str(run["run"]), "service": tier, **group}
-        for run in runs
-        if run["verdict"]["level"] == "invalid"
-        for tier, log in (run.get("logs") or {}).items()
-        for group in (log or {}).get("groups", ())
-    ]
-    return min(found, key=lambda group: (group["level"] != ERROR_LEVEL, -group["count"]), default=None)
 
 
 def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None:

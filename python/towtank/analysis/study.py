@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives, study_verdict
-from towtank.analysis.aggregation import Point, aggregate, several_loads
+from towtank.analysis.aggregation import Point, aggregate, stage_named
 from towtank.analysis.block_length import block_length
 from towtank.analysis.conclusion import conclude
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
+from towtank.analysis.factors import Factor
 from towtank.analysis.failed_exchanges import exchanges_of_runs
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels, of_runs
@@ -30,7 +30,7 @@ from towtank.containment import Failed, attempt, attempt_or, failures_so_far
 from towtank.digging import dig
 from towtank.documents import document_of
 from towtank.errors import StudyError
-from towtank.load_level import KINDS, Load
+from towtank.load_level import KINDS
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, earlier, kept, offer_json, read_object
 from towtank.version import __version__
 
@@ -47,16 +47,33 @@ _MADE_FROM = ("run", "status", "inputs")
 
 
 @dataclass(frozen=True)
+class PlannedRun:
+    """Run in the design of a study, with its factor levels; None if the design does not contain them."""
+
+    run: str | None
+    factors: dict[str, str] | None
+
+    @classmethod
+    def read(cls, document: Mapping[str, object]) -> PlannedRun:
+        """Read a run from the design of a manifest."""
+        run, factors = document.get("run"), document.get("factors")
+        levels = {name: str(level) for name, level in factors.items()} if isinstance(factors, Mapping) else None
+        return cls(str(run) if "run" in document else None, levels)
+
+
+@dataclass(frozen=True)
 class Question:
     """Factors, objectives and design of a study, from its manifest. If the manifest does not contain them, they are
     derived from the runs.
 
     Attributes
     ----------
-    factors : list of dict
-        `name`, `levels` and `numeric` (the levels as numbers, or None) of each factor.
+    factors : list of Factor
     load_factor : str or None
         Factor that sets the load, usually `users` or `rate`; None if no factor sets it.
+    objectives : list of dict
+        Objectives, as in the manifest.
+    design : list of PlannedRun
     limits : dict
         Limits beyond which a run of this study does not count, in SI units.
     run_to_run : float
@@ -71,10 +88,10 @@ class Question:
     name: str
     title: str
     text: str
-    factors: list[dict[str, Any]]
+    factors: list[Factor]
     load_factor: str | None
-    objectives: list[dict[str, Any]]
-    design: list[dict[str, Any]]
+    objectives: list[Mapping[str, object]]
+    design: list[PlannedRun]
     limits: Mapping[str, object]
     run_to_run: float
     confidence: float
@@ -182,17 +199,12 @@ def summaries_of(runs: Iterable[RunFolder]) -> dict[str, kept.Document]:
     return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
 
 
-def _scoped(manifest: dict[str, Any]) -> list[str]:
+def _scoped(manifest: Mapping[str, object]) -> list[str]:
     """Return the texts of the objectives about phases or windows. A run summary can be used only if it has their
     values.
     """
-    study = manifest.get("study")
-    found = study.get("objectives") if isinstance(study, dict) else None
-    return [
-        str(objective.get("text", ""))
-        for objective in found or ()
-        if isinstance(objective, dict) and is_scoped(objective)
-    ]
+    found = dig(manifest, "study", "objectives") or ()
+    return [str(each.get("text", "")) for each in found if isinstance(each, Mapping) and is_scoped(each)]
 
 
 def _summary_of(run: RunFolder, scoped: list[str]) -> kept.Document:
@@ -219,61 +231,64 @@ def known_summary(run: RunFolder) -> kept.Document | None:
     return found if is_whole(found) else None
 
 
-def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
+def describe_study(manifest: Mapping[str, object], summaries: Sequence[kept.Document]) -> kept.Document:
     """Compute the study summary from the manifest and the run summaries."""
-    runs = sorted((run for run in runs if run.get("status") != "planned"), key=lambda run: str(run["run"]))
-    runs = list(_without_copies(map(with_known_verdict, runs)))
+    made = sorted((run for run in summaries if run.get("status") != "planned"), key=lambda run: str(run["run"]))
+    documents = list(_without_copies(map(with_known_verdict, made)))
+    runs = list(map(RunSummary.read, documents))
     question = question_of(manifest, runs)
-    load_of = partial(_load_of, question)
     configurations = attempt_or("configurations", [], _configurations, question, runs)
-    for configuration in configurations:
-        _describe_configuration(configuration, runs, load_of)
-    summary: dict[str, Any] = {
+    summary: kept.Document = {
         "schema": SCHEMA,
         "study": question.name,
         "title": question.title,
         "question": question.text,
         "left_out": question.left_out,
-        "factors": question.factors,
+        "factors": dig(manifest, "study", "factors") or list(map(document_of, question.factors)),
         "load_factor": question.load_factor,
         "configurations": configurations,
         "comparisons": attempt_or("comparisons", [], _comparisons, question, configurations),
         "effects": attempt_or("effects", [], _effects, question, runs),
         # A regression line gives the demand of a single configuration, so it is not fitted to several configurations.
-        "demand": attempt_or("demand", {}, demand.demands, runs, load_of) if len(configurations) < 2 else {},
+        "demand": attempt_or("demand", {}, _demands, question, runs) if len(configurations) < 2 else {},
         "verdict": attempt_or(
             "verdict",
             dict(study_verdict.UNDECIDED),
             study_verdict.verdict_of,
-            question.design,
+            [planned.run for planned in question.design],
             question.limits,
             runs,
         ),
-        "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
+        "objectives": attempt_or("objectives", [], _objectives, question, configurations, documents),
         "runs": [
             {
-                "run": run["run"],
-                "factors": run["factors"],
-                "verdict": run["verdict"]["level"],
-                "reasons": [reason["message"] for reason in run["verdict"]["reasons"]],
+                "run": run.run,
+                "factors": run.factors,
+                "verdict": run.verdict.level,
+                "reasons": [reason["message"] for reason in run.verdict.reasons],
             }
             for run in runs
         ],
-        "failed_exchanges": attempt_or("failed exchanges", [], exchanges_of_runs, runs),
+        "failed_exchanges": attempt_or("failed exchanges", [], exchanges_of_runs, documents),
     }
     summary["observations"] = attempt_or("observations", [], _observations, summary)
     summary |= attempt_or("conclusion", {"conclusion": {}, "headline": ""}, _concluded, summary)
     return summary
 
 
-def _comparisons(question: Question, configurations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, object]]:
+def _comparisons(question: Question, configurations: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     read = list(map(Configuration.model_validate, configurations))
     found = comparison.comparisons(question.factors, question.load_factor, read, question.run_to_run)
     return [each.document() for each in found]
 
 
-def _effects(question: Question, runs: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    return list(map(document_of, factorial.effects(question.factors, list(map(RunSummary.read, runs)))))
+def _effects(question: Question, runs: Sequence[RunSummary]) -> list[Mapping[str, object]]:
+    return list(map(document_of, factorial.effects(question.factors, runs)))
+
+
+def _demands(question: Question, runs: Sequence[RunSummary]) -> dict[str, object]:
+    found = demand.demands(runs, partial(_load_of, question))
+    return {tier: each.model_dump(mode="json") for tier, each in found.items()}
 
 
 def _observations(summary: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -281,32 +296,33 @@ def _observations(summary: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 
 def _objectives(
-    question: Question, configurations: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]
+    question: Question, configurations: Sequence[Mapping[str, object]], runs: Sequence[Mapping[str, object]]
 ) -> list[Mapping[str, object]]:
     missing = _missing_runs(question, runs)
     return objectives.check(question.objectives, configurations, runs, missing, question.confidence)
 
 
-def _describe_configuration(
-    configuration: dict[str, Any], runs: list[dict[str, Any]], load_of: Callable[[Any], float]
-) -> None:
-    """Add ideal scaling, limits, demands and a diagnosis to a configuration."""
-    points, label = configuration.pop("_points"), configuration["label"]
-    counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
-    names = {name for point in points for name in point.runs}
-    own = [run for run in runs if str(run["run"]) in names]
+def _configuration(question: Question, key: Mapping[str, str], runs: Sequence[RunSummary]) -> dict[str, object]:
+    """Return a configuration with its load levels, ideal scaling, limits, demands and a diagnosis."""
+    points, label = _points(question, runs), ", ".join(f"{name} {level}" for name, level in key.items()) or "all runs"
+    counting = [run for point in points for run in point.usable if run.verdict.level != "invalid"]
     unknown = LimitOfLevels(kind=LimitKind.UNDECIDED, evidence="the limit could not be computed")
     ideal = attempt_or(f"ideal line of {label}", None, ideal_line, points)
-    configuration["ideal"] = None if ideal is None else ideal.document()
     limit = attempt_or(f"limit of {label}", unknown, of_levels.limit, points, ideal)
-    configuration["limit"] = limit.model_dump(mode="json")
     diagnosis = attempt_or(f"diagnosis of {label}", Diagnosis(Cause.UNKNOWN), diagnose_levels, points, limit)
-    configuration["diagnosis"] = diagnosis.document()
-    configuration["found_limit"] = attempt_or(f"limit found of {label}", None, of_runs.found_limit, counting)
-    configuration["demand"] = attempt_or(f"demand of {label}", {}, demand.demands, own, load_of)
+    return {
+        "key": key,
+        "label": label,
+        "points": [point.document() for point in points],
+        "ideal": None if ideal is None else ideal.document(),
+        "limit": limit.model_dump(mode="json"),
+        "diagnosis": diagnosis.document(),
+        "found_limit": attempt_or(f"limit found of {label}", None, of_runs.found_limit, counting),
+        "demand": attempt_or(f"demand of {label}", {}, _demands, question, runs),
+    }
 
 
-def _without_copies(runs: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _without_copies(runs: Iterable[kept.Document]) -> Iterator[kept.Document]:
     """Yield all runs. If a run has the same records as an earlier run, it is marked as a copy and becomes invalid."""
     first: dict[str, str] = {}
     for run in runs:
@@ -324,16 +340,16 @@ def _without_copies(runs: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {**run, "verdict": {**verdict, "level": "invalid", "reasons": [doubt.document(), *verdict["reasons"]]}}
 
 
-def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
+def question_of(manifest: Mapping[str, object], runs: Sequence[RunSummary]) -> Question:
     """Return factors, objectives and design of a study from its manifest. If the manifest has no factors, they are
     derived from the runs.
     """
-    study = manifest.get("study")
-    study = study if isinstance(study, dict) else {"name": study}
-    factors = study.get("factors") or _factors_of(runs)
+    found = dig(manifest, "study")
+    study = found if isinstance(found, Mapping) else {"name": found}
+    factors = list(map(Factor.read, study.get("factors") or ())) or _factors_of(runs)
     load = study.get("load_factor")
     if load is None:
-        load = next((factor["name"] for factor in factors if factor["name"] in KINDS), None)
+        load = next((factor.name for factor in factors if factor.name in KINDS), None)
     design = manifest.get("design") if isinstance(manifest.get("design"), list) else study.get("design")
     looks = claims.looks_of(study)
     return Question(
@@ -343,7 +359,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
         factors,
         load,
         list(study.get("objectives") or []),
-        [planned for planned in design if isinstance(planned, dict)] if isinstance(design, list) else [],
+        [PlannedRun.read(each) for each in design if isinstance(each, Mapping)] if isinstance(design, list) else [],
         limits if isinstance(limits := dig(study, "limits"), dict) else {},
         claims.run_to_run_of(study),
         CONFIDENCE if looks is None else looks.confidence,
@@ -351,17 +367,16 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
     )
 
 
-def _factors_of(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _factors_of(runs: Sequence[RunSummary]) -> list[Factor]:
     levels: dict[str, list[str]] = defaultdict(list)
     for run in runs:
-        for name, level in run["factors"].items():
-            if level not in levels[name]:
-                levels[name].append(level)
+        for name, level in run.factors.items():
+            if str(level) not in levels[name]:
+                levels[name].append(str(level))
     found = []
     for name, values in levels.items():
-        numeric = [_number(value) for value in values]
-        whole = None if any(value is None for value in numeric) else numeric
-        found.append({"name": name, "levels": values, "numeric": whole})
+        numeric = [number for value in values if (number := _number(value)) is not None]
+        found.append(Factor(name, tuple(values), tuple(numeric) if len(numeric) == len(values) else None))
     return found
 
 
@@ -372,68 +387,59 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _configurations(question: Question, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _configurations(question: Question, runs: Sequence[RunSummary]) -> list[dict[str, object]]:
     """Return the configurations of a study. Runs belong to the same configuration if the levels of all factors except
     the load are equal.
     """
-    others = [factor for factor in question.factors if factor["name"] != question.load_factor]
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    others = [factor for factor in question.factors if factor.name != question.load_factor]
+    groups: dict[tuple[str, ...], list[RunSummary]] = defaultdict(list)
     for run in runs:
-        groups[tuple(str(run["factors"].get(factor["name"])) for factor in others)].append(run)
-    order = [{str(level): place for place, level in enumerate(factor["levels"])} for factor in others]
-    found = []
-    for key in sorted(groups, key=lambda key: [order[n].get(level, 99) for n, level in enumerate(key)]):
-        points = _points(question, groups[key])
-        found.append(
-            {
-                "key": {factor["name"]: level for factor, level in zip(others, key, strict=True)},
-                "label": ", ".join(f"{factor['name']} {level}" for factor, level in zip(others, key, strict=True))
-                or "all runs",
-                "points": [point.document() for point in points],
-                "_points": points,
-            }
-        )
-    return found
+        groups[tuple(str(run.factors.get(factor.name)) for factor in others)].append(run)
+    order = [{level: place for place, level in enumerate(factor.levels)} for factor in others]
+    names = [factor.name for factor in others]
+    return [
+        _configuration(question, dict(zip(names, key, strict=True)), groups[key])
+        for key in sorted(groups, key=lambda key: [order[n].get(level, 99) for n, level in enumerate(key)])
+    ]
 
 
-def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
-    groups: dict[float, list[dict[str, Any]]] = defaultdict(list)
+def _points(question: Question, runs: Sequence[RunSummary]) -> list[Point]:
+    groups: dict[float, list[RunSummary]] = defaultdict(list)
     for run in runs:
         groups[_load_of(question, run)].append(run)
     kind = "rate" if question.load_factor == "rate" else "users"
     return [aggregate(kind, load, groups[load]) for load in sorted(groups)]
 
 
-def _load_of(question: Question, run: dict[str, Any]) -> float:
+def _load_of(question: Question, run: RunSummary) -> float:
     """Return the load level of a run: a number of users [1] or an arrival rate [1/s].
 
     For a run with several load levels, the result is the level of the analysed stage. For other runs, it is the first
     of these values that exists: the numeric level of the load factor, the load in the run summary, and the level of the
     load factor, read as a number. It is 0 if none exists.
     """
-    asked = Load.read(run)
-    if several_loads(run) is not None:
+    asked = run.load
+    if stage_named(run) is not None:
         return asked.level if asked is not None else 0.0
     name = question.load_factor
-    level = None if name is None else run["factors"].get(name)
+    level = None if name is None else run.factors.get(name)
     for factor in question.factors:
-        if factor["name"] == name and factor.get("numeric"):
-            table = dict(zip(map(str, factor["levels"]), factor["numeric"], strict=False))
+        if factor.name == name and factor.numeric:
+            table = dict(zip(factor.levels, factor.numeric, strict=True))
             if str(level) in table:
                 return float(table[str(level)])
     number = _number(str(level)) if level is not None else None
     return asked.level if asked is not None else number or 0.0
 
 
-def _missing_runs(question: Question, runs: Sequence[Mapping[str, Any]]) -> list[objectives.MissingRun]:
+def _missing_runs(question: Question, runs: Sequence[Mapping[str, object]]) -> list[objectives.MissingRun]:
     """Return the planned runs of the study that have no summary."""
     done = {str(run["run"]) for run in runs}
-    others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]
+    others = [factor.name for factor in question.factors if factor.name != question.load_factor]
     found = []
     for planned in question.design:
-        factors = planned.get("factors")
-        if "run" in planned and str(planned["run"]) not in done and isinstance(factors, dict):
-            key = {name: str(factors.get(name)) for name in others}
-            load = _load_of(question, {"factors": factors, "users": {}})
-            found.append(objectives.MissingRun(str(planned["run"]), key, load))
+        if planned.run is not None and planned.run not in done and planned.factors is not None:
+            key = {name: str(planned.factors.get(name)) for name in others}
+            load = _load_of(question, RunSummary(factors=dict(planned.factors)))
+            found.append(objectives.MissingRun(planned.run, key, load))
     return found

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.relaxed_limits import relaxed_limits
-from towtank.analysis.service_logs import first_words
+from towtank.analysis.run_summary import RunSummary
+from towtank.documents import document_of
+from towtank.log_lines import ERROR_LEVEL
 from towtank.over_runs import alike, merged
 
 
 def verdict_of(
-    design: Sequence[Mapping[str, object]], limits: Mapping[str, object], runs: list[dict[str, Any]]
-) -> dict[str, Any]:
+    planned: Sequence[str | None], limits: Mapping[str, object], runs: Sequence[RunSummary]
+) -> dict[str, object]:
     """Return the verdict on a study: level, reasons, and number of runs by verdict.
 
     Parameters
     ----------
-    design : list of dict
-        Planned runs.
+    planned : sequence of str or None
+        Names of the planned runs; None for a run without a name.
     limits : dict
         Limits beyond which a run of this study does not count, in SI units.
-    runs : list of dict
-        Summaries of the runs.
+    runs : sequence of RunSummary
     """
-    levels = [run["verdict"]["level"] for run in runs]
-    done = {str(run["run"]) for run in runs}
-    if design and all("run" in planned for planned in design):
-        missing = sum(str(planned["run"]) not in done for planned in design)
-    else:
-        missing = max(0, len(design) - len(runs))
-    counts = {level: levels.count(level) for level in ("valid", "suspect", "invalid")}
+    levels = [run.verdict.level for run in runs]
+    done = {run.run for run in runs}
+    missing = sum(name not in done for name in planned) if None not in planned else max(0, len(planned) - len(runs))
+    counts = Counter(levels)
     if not runs or counts["invalid"] == len(runs):
         level = "invalid"
     elif missing or counts["valid"] < len(runs):
@@ -51,25 +50,25 @@ def verdict_of(
     }
 
 
-def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _reasons(runs: Sequence[RunSummary]) -> list[dict[str, object]]:
     """Return the doubts that make runs suspect or invalid, combined by kind and level. Each names all affected runs.
 
     Notes are not included, with one exception: if a run is suspect or invalid, notes about the speed of the machine
     are, because a slow machine may be the reason.
     """
-    explained = any(run["verdict"]["level"] != "valid" for run in runs)
-    found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
+    explained = any(run.verdict.level != "valid" for run in runs)
+    found: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
     for run in runs:
-        for reason in run["verdict"]["reasons"]:
+        for reason in run.verdict.reasons:
             if reason["level"] != "note" or (explained and reason["kind"] == DoubtKind.MACHINE_SPEED):
-                found.setdefault((reason["level"], reason["kind"]), []).append((str(run["run"]), reason))
+                found.setdefault((reason["level"], reason["kind"]), []).append((run.run, reason))
     order = {"invalid": 0, "suspect": 1}
     kinds = {str(kind): place for place, kind in enumerate(DoubtKind)}
     keys = sorted(found, key=lambda key: (order.get(key[0], 2), kinds.get(key[1], 99)))
     return [_reason(found[key]) for key in keys]
 
 
-def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+def _reason(having: list[tuple[str, Mapping[str, Any]]]) -> dict[str, object]:
     """Return the worst of several doubts of one kind. Its message names the affected runs, and states each number as a
     range over these runs.
     """
@@ -91,16 +90,34 @@ def _where(same: list[tuple[str, str]], names: list[str]) -> str:
     return ", ".join(having) + (f"; similar doubts about {', '.join(others)}" if others else "")
 
 
-def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _not_checked(runs: Sequence[RunSummary]) -> list[dict[str, object]]:
     """Return the checks that could not be made, each with the reason and the affected runs."""
     found: dict[tuple[str, str], list[str]] = {}
     for run in runs:
-        for missing in run["verdict"].get("not_checked") or ():
-            found.setdefault((missing["check"], missing["why"]), []).append(str(run["run"]))
+        for missing in run.verdict.not_checked:
+            found.setdefault((missing.check, missing.why), []).append(run.run)
     return [{"check": check, "why": why, "runs": names} for (check, why), names in found.items()]
 
 
-def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
+def first_words(runs: Sequence[RunSummary]) -> dict[str, object] | None:
+    """Return the group of log lines that best explains why runs are invalid, with its run and service: errors come
+    before warnings, and frequent lines before rare lines. Return None if no log of an invalid run has new errors or
+    warnings.
+    """
+    found = [
+        (run.run, tier, group)
+        for run in runs
+        if run.verdict.level == "invalid"
+        for tier, log in (run.logs or {}).items()
+        for group in (log.groups if log else ())
+    ]
+    if not found:
+        return None
+    run, tier, group = min(found, key=lambda each: (each[2].level != ERROR_LEVEL, -each[2].count))
+    return {"run": run, "service": tier, **document_of(group)}
+
+
+def _worse(reason: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return True if the measured value of the doubt `reason` is farther from its limit than that of `other`."""
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

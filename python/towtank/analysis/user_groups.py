@@ -16,21 +16,9 @@ _UNIFORM, _FIXED = "uniform", "fixed"
 
 @dataclass(frozen=True)
 class _Group:
-    """User group in the plan of the engine.
-
-    Attributes
-    ----------
-    name : str
-    share : float
-        Share of the users, relative to the other groups. [1]
-    kinds : frozenset of int
-        Numbers of its transactions.
-    pauses : tuple
-        Think time and pace as in the plan, for the comparison with other groups.
-    pace_s : float or None
-        Mean time between the starts of a user's transactions; None without a pace. [s]
-    pace_is_fixed : bool
-        True if this time is constant.
+    """User group in the plan of the engine: its share of the users relative to other groups [1], the numbers of its
+    transactions, think time and pace as in the plan, and the mean time between the starts of a user's transactions;
+    None without a pace. [s]
     """
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.api import notebook
 from towtank.api.measured import Doubt, Times, Verdict
@@ -14,10 +14,9 @@ from towtank.api.quantity import COUNT, PER_SECOND, SECONDS, Quantity, estimate,
 from towtank.digging import dig
 
 if TYPE_CHECKING:
-    from towtank.analysis import ClaimVerdict
+    from towtank.analysis import ClaimVerdict, ObjectiveAnswer
     from towtank.analysis import Comparison as ComparedLevels
     from towtank.analysis import Judged as FileJudged
-    from towtank.analysis import ObjectiveAnswer
     from towtank.report import Results as Source
 
 

@@ -26,18 +26,8 @@ section 15.4.5).
 
 @dataclass(frozen=True)
 class _Unexpected:
-    """Status codes that the workload does not expect, and the doubt that they raise.
-
-    Attributes
-    ----------
-    codes : frozenset of int
-        Status codes.
-    expected : frozenset of str
-        Names of the requests that expect these codes, so that they raise no doubt.
-    noun, reason : str
-        Texts in the message: a name for these responses, and the reason why they are unexpected.
-    kind : DoubtKind
-        Kind of the doubt about a run with these responses.
+    """Status codes that the workload does not expect, and the kind of the doubt that they raise. Requests whose names
+    are in `expected` raise no doubt. The message contains a name for these responses, and why they are unexpected.
     """
 
     codes: frozenset[int]

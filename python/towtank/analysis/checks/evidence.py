@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,15 @@ _LIMIT_NAMES = {
     "generator_busy": ("generator_busy",),
     "errors": ("errors", "errors_share", "error_share", "error_rate"),
 }
+
+
+@dataclass(frozen=True)
+class UnsettledStage:
+    """Settle stage that ended without evidence of a steady state: its name, length [s], and the reason."""
+
+    name: str
+    length_s: float
+    why: str
 
 
 @dataclass
@@ -53,9 +62,8 @@ class Evidence:
         Number of CPUs on which load threads can run in parallel. [1]
     connect_failures : int
         Requests of the whole run whose connection failed. [1]
-    settle : dict or None
-        Event at the end of the settle stage before the window, if this stage ended without evidence of a steady state;
-        otherwise None.
+    unsettled : UnsettledStage or None
+        Settle stage before the window, if it ended without evidence of a steady state; otherwise None.
     relative_half_width : float or None
         Half width of the interval of the mean response time, divided by the mean; None if there is no interval. [1]
     study_events : sequence of StudyEvent
@@ -93,14 +101,14 @@ class Evidence:
     effective_samples: float = 0.0
     timed: int = 0
     relative_half_width: float | None = None
-    limits: dict[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, float] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     events_of_load: list[dict[str, Any]] = field(default_factory=list)
     last_words: str = ""
     generator_cpus: float | None = None
     connect_failures: int = 0
     generator_cores: int = 1
-    settle: dict[str, Any] | None = None
+    unsettled: UnsettledStage | None = None
     lag_grows: bool = False
     study_events: Sequence[StudyEvent] = ()
     completed: int = 0
@@ -122,9 +130,8 @@ class Evidence:
     def limit(self, name: str, default: float) -> float:
         """Return a limit by name: the value that the study sets, or else the default."""
         for key in _LIMIT_NAMES[name]:
-            value = self.limits.get(key)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return float(value)
+            if key in self.limits:
+                return float(self.limits[key])
         return default
 
 

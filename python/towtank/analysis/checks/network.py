@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.system.entries import Rates
+from towtank.digging import dig
 
 # Largest number of retransmissions per request that raises no doubt. A retransmission timeout or a tail loss probe may
 # delay a request by 200 ms or more (TCP_RTO_MIN of Linux). If one of 1,000 requests is delayed, the delay determines
@@ -106,7 +106,7 @@ def _waits(counts: Rates) -> float | None:
     return None if timeouts is None or recoveries is None else timeouts + recoveries
 
 
-def loses_packets(hosts: dict[str, Any]) -> bool:
+def loses_packets(hosts: Mapping[str, object]) -> bool:
     """Return True if the study configured packet loss on the link of any host.
 
     Both ends of such a link retransmit segments.
@@ -116,14 +116,13 @@ def loses_packets(hosts: dict[str, Any]) -> bool:
     hosts : dict
         Entry `hosts` of `run.json`.
     """
-    return any(_loss(host) > 0 for host in hosts.values() if isinstance(host, dict))
+    return any(_loss(host) > 0 for host in hosts.values())
 
 
-def _loss(host: dict[str, Any]) -> float:
+def _loss(host: object) -> float:
     """Return the configured packet loss on the link of a host, in [0, 1]; 0 if it is missing or cannot be read."""
-    sizes = host.get("sizes")
-    network = sizes.get("network") if isinstance(sizes, dict) else None
+    loss = dig(host, "sizes", "network", "loss")
     try:
-        return units.share(network["loss"]) if isinstance(network, dict) else 0.0
-    except (KeyError, ValueError):
+        return 0.0 if loss is None else units.share(loss)
+    except ValueError:
         return 0.0

@@ -115,11 +115,9 @@ def _round_up(length_s: float) -> float:
 
 def settled(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the settle stage before the window ended because a steady state was detected."""
-    event = evidence.settle
-    if event is not None:
-        why = (event.get("evidence") or {}).get("why") or "no evidence"
-        length = float(event.get("length_s") or 0.0)
-        text = f"{event.get('stage')} ended after {seconds(length)} without evidence of a steady state: {why}"
+    if (stage := evidence.unsettled) is not None:
+        length = stage.length_s
+        text = f"{stage.name} ended after {seconds(length)} without evidence of a steady state: {stage.why}"
         yield Doubt(DoubtKind.NOT_SETTLED, DoubtLevel.SUSPECT, text, length, length, "s")
 
 

@@ -28,6 +28,8 @@ from towtank.analysis.claims.places import (
     UntestableError,
 )
 from towtank.analysis.claims.verdicts import ClaimVerdict, JudgedClaims, Tested
+from towtank.analysis.factors import Factor
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval, total_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.looks import FIRST, Looks
@@ -75,9 +77,9 @@ def judge(study: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> 
     runs : sequence of dict
         Summaries of the runs of the study.
     """
-    looks = looks_of(study)
+    looks, read = looks_of(study), list(map(RunSummary.read, runs))
     judged = tuple(
-        _with_consequence(claim, _soundly(claim, study, runs, looks)) for claim in dig(study, "claims") or ()
+        _with_consequence(claim, _soundly(claim, study, read, looks)) for claim in dig(study, "claims") or ()
     )
     required = [claim for claim in judged if claim.required]
     return JudgedClaims(
@@ -112,7 +114,7 @@ def looks_of(study: Mapping[str, object]) -> Looks | None:
 def _soundly(
     written: Mapping[str, object],
     study: Mapping[str, object],
-    runs: Sequence[Mapping[str, object]],
+    runs: Sequence[RunSummary],
     looks: Looks | None,
 ) -> ClaimVerdict:
     """Return the verdict on a claim. If the valid runs alone give the same verdict as all runs that are not invalid,
@@ -153,7 +155,7 @@ def _leaning(judged: ClaimVerdict, without: str) -> ClaimVerdict:
 def _in_turn(
     written: Mapping[str, object],
     study: Mapping[str, object],
-    runs: Sequence[Mapping[str, object]],
+    runs: Sequence[RunSummary],
     looks: Looks | None,
     excluded: tuple[str, ...] = INVALID_ONLY,
 ) -> ClaimVerdict:
@@ -162,13 +164,13 @@ def _in_turn(
     A block is one run of each combination of factor levels. `looks` gives the confidence of each of these interim
     analyses.
     """
-    factors = dig(study, "factors") or ()
+    factors = list(map(Factor.read, dig(study, "factors") or ()))
     alone = Places(factors, runs, run_to_run_of(study), excluded=excluded)
     if looks is None:
         return _judged(written, alone)
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(study, "design") or ()}
-    block_by_run = [(block_of.get(str(dig(run, "run")), 1), run) for run in runs]
-    known = {str(dig(run, "run")) for run in runs}
+    block_by_run = [(block_of.get(run.run, 1), run) for run in runs]
+    known = {run.run for run in runs}
     missing = {name: block for name, block in block_of.items() if name not in known}
     for block in looks.until(min(missing.values(), default=looks.at_most + 1) - 1):
         there = [run for number, run in block_by_run if number <= block]

@@ -8,8 +8,10 @@ from typing import Any
 
 from towtank.analysis.combining import combined, counting
 from towtank.analysis.elasticity import elasticity_of
+from towtank.analysis.factors import Factor
 from towtank.analysis.merged_percentiles import of_all_requests
 from towtank.analysis.recovery import RESOLUTION_S
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
@@ -17,7 +19,7 @@ from towtank.analysis.stored import not_read_back
 from towtank.analysis.system.disks import disks_counted_once
 from towtank.digging import dig
 from towtank.distributions import binomial_interval
-from towtank.load_level import Load
+from towtank.documents import plain
 from towtank.study import ALL_LEVELS, EACH_NAME, PER_LOAD, read_metric
 
 COUNTED = "stored"
@@ -32,7 +34,6 @@ PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 INVALID_ONLY, INVALID_AND_SUSPECT = ("invalid",), ("invalid", "suspect")
 """Runs with these verdicts are not used for a claim."""
-Json = Mapping[str, Any]
 Levels = dict[str, str]
 # Recommended next steps for claims that the runs cannot decide.
 NOT_IN_PRESET = " is not in this preset"
@@ -63,9 +64,8 @@ class Places:
 
     Attributes
     ----------
-    factors : list of dict
-        `name`, `levels` and `numeric` of each factor, as in the manifest.
-    runs : list of dict
+    factors : sequence of Factor
+    runs : sequence of RunSummary
         Summaries of all runs.
     run_to_run : float
         Relative standard deviation of the system's speed from run to run. It is assumed for combinations of levels with
@@ -76,26 +76,26 @@ class Places:
         Runs with these verdicts are not used.
     assumed : bool
         True if `run_to_run` was used, because a combination of levels has a single run.
-    used : dict of str to dict
+    used : dict of str to RunSummary
         Summaries of the runs that the claim uses, by name.
     left_out : list of str
         Reasons why combinations of levels that the claim names could not be used.
     """
 
-    factors: Sequence[Json]
-    runs: Sequence[Json]
+    factors: Sequence[Factor]
+    runs: Sequence[RunSummary]
     run_to_run: float = ASSUMED_SHARE
     confidence: float = CONFIDENCE
     excluded: tuple[str, ...] = INVALID_ONLY
     assumed: bool = False
-    used: dict[str, Json] = field(default_factory=dict)
+    used: dict[str, RunSummary] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 
     def levels_of(self, factor: str) -> list[str]:
         """Return the levels of a factor, in the order of the study file."""
         for declared in self.factors:
-            if declared["name"] == factor:
-                return [str(level) for level in declared["levels"]]
+            if declared.name == factor:
+                return list(declared.levels)
         raise UntestableError(f"this preset has no factor {factor}", OTHER_PRESET)
 
     def resolved(self, factor: str, written: str | list[str]) -> list[str]:
@@ -121,7 +121,7 @@ class Places:
         """Sort the levels of a factor by their numeric values. If the levels have no numeric values, keep their
         order.
         """
-        numeric = next((declared.get("numeric") for declared in self.factors if declared["name"] == factor), None)
+        numeric = next((declared.numeric for declared in self.factors if declared.name == factor), None)
         if not numeric:
             return levels
         return [level for _, level in sorted(zip(numeric, levels, strict=True))]
@@ -141,12 +141,12 @@ class Places:
             If no usable run has these levels, or if no such run contains the quantity.
         """
         where = ", ".join(f"{name} {level}" for name, level in place.items()) or "any level"
-        there = [run for run in self.runs if all(str(run["factors"].get(name)) == place[name] for name in place)]
-        usable = {str(run["run"]): run for run in there if run["verdict"]["level"] not in self.excluded}
+        there = [run for run in self.runs if all(str(run.factors.get(name)) == place[name] for name in place)]
+        usable = {run.run: run for run in there if run.verdict.level not in self.excluded}
         if not there:
             raise UntestableError(f"no run at {where}", MISSING)
         if not usable:
-            names = ", ".join(str(run["run"]) for run in there)
+            names = ", ".join(run.run for run in there)
             raise UntestableError(f"every run at {where} is {' or '.join(self.excluded)} ({names})", INVALID)
         measured = {name: found for name, run in usable.items() if (found := in_run(run, of, per)).value is not None}
         if not measured:
@@ -170,38 +170,38 @@ class Places:
     @property
     def suspects(self) -> list[str]:
         """Names of the suspect runs that the claim uses."""
-        return sorted(name for name, run in self.used.items() if run["verdict"]["level"] == "suspect")
+        return sorted(name for name, run in self.used.items() if run.verdict.level == "suspect")
 
 
-def in_run(run: Json, of: str, per: str | None) -> Estimate:
+def in_run(run: RunSummary, of: str, per: str | None) -> Estimate:
     """Return a measured quantity of one run. If `per` is given, the quantity is divided by another quantity or by the
     load.
     """
     path = read_metric(of)
-    found = _sum(leaves(run, path))
+    found = _sum(_leaves_of(run, path))
     if path[0] == COUNTED and found.value is not None:
-        unknown = sum(not_read_back(about, path[-1]).high or 0.0 for about in leaves(run, path[:-1]))
+        unknown = sum(not_read_back(about, path[-1]).high or 0.0 for about in _leaves_of(run, path[:-1]))
         exact = Estimate(found.value, found.value, found.value, EXACT, 1) if found.low is None else found
         found = replace(exact, high=(exact.high or 0.0) + unknown)
     if per is None or found.value is None:
         return found
     if per == PER_LOAD:
-        asked = Load.read(run)
+        asked = run.load
         return found.scaled(1 / asked.level) if asked is not None and asked.level else estimates.NO_ESTIMATE
-    return ratio_interval(found, _sum(leaves(run, read_metric(per))))
+    return ratio_interval(found, _sum(_leaves_of(run, read_metric(per))))
 
 
-def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: str | None) -> tuple[float, ...]:
+def _counting(runs: Sequence[RunSummary], path: Sequence[str], per: str | None) -> tuple[float, ...]:
     """Return a factor for each run that converts a throughput, or a throughput per load, into a number of events. Empty
     for other quantities. [s], [s * load]
     """
     if per not in (None, PER_LOAD):
         return ()
-    loads = [1.0 if per is None else asked.level if (asked := Load.read(run)) is not None else 0.0 for run in runs]
+    loads = [1.0 if per is None else run.load.level if run.load is not None else 0.0 for run in runs]
     return tuple(length * load for length, load in zip(counting(runs, path), loads, strict=False))
 
 
-def _resolution(run: Mapping[str, object], path: Sequence[str], per: str | None) -> float:
+def _resolution(run: RunSummary, path: Sequence[str], per: str | None) -> float:
     """Return the resolution of a reading of one run, in the unit of the claim; 0 if it is negligible.
 
     Percentiles and counts of events have intervals that contain their resolution. Recovery times and numbers of free
@@ -210,24 +210,32 @@ def _resolution(run: Mapping[str, object], path: Sequence[str], per: str | None)
     resolution = _RESOLUTIONS.get(path[-1], 0.0)
     if not resolution:
         return 0.0
-    asked = Load.read(run) if per == PER_LOAD else None
-    divisor = 1.0 if per is None else asked.level if asked is not None else _sum(leaves(run, read_metric(per))).value
+    asked = run.load if per == PER_LOAD else None
+    if asked is not None:
+        divisor: float | None = asked.level
+    else:
+        divisor = 1.0 if per is None else _sum(_leaves_of(run, read_metric(per))).value
     return resolution / divisor if divisor else 0.0
 
 
-def _is_disturbed(run: Mapping[str, object], path: Sequence[str]) -> bool:
+def _is_disturbed(run: RunSummary, path: Sequence[str]) -> bool:
     """Return True if `path` is a recovery time, and the system was still disturbed at the end of the stage.
 
     Without these runs, the mean recovery time over the other runs would be too short.
     """
     return path[-1] == RECOVERY and any(
-        dig(event, "disturbed") is True and dig(event, RECOVERY) is None for event in leaves(run, path[:-1])
+        dig(event, "disturbed") is True and dig(event, RECOVERY) is None for event in _leaves_of(run, path[:-1])
     )
 
 
-def _elasticity(run: Json, of: str, per: str | None) -> float:
+def _elasticity(run: RunSummary, of: str, per: str | None) -> float:
     divisor = None if per is None else (PER_LOAD,) if per == PER_LOAD else read_metric(per)
     return elasticity_of(run).of(read_metric(of), divisor)
+
+
+def _leaves_of(run: RunSummary, path: Sequence[str]) -> list[Any]:
+    """Return all values at a path of keys in a run summary, as `leaves` does."""
+    return leaves({key: plain(dig(run, key)) for key in (path[0], "transactions")}, path)
 
 
 def leaves(found: Any, path: Sequence[str]) -> list[Any]:
@@ -242,7 +250,7 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
         return [_share_failed([found])]
     if path == ("errors", "share") and "transactions" in found:
         return [_share_failed(list(found["transactions"].values()))]
-    if path[0] in PHASE_NUMBERS and ESTIMATES in found:
+    if path[0] in PHASE_NUMBERS and found.get(ESTIMATES):
         found = found[ESTIMATES]
     names = list(found) if path[0] == EACH_NAME else [path[0]]
     if tuple(path[:2]) == (DISKS, EACH_NAME) and DISKS in found:
@@ -250,15 +258,8 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
     return [leaf for name in names if name in found for leaf in leaves(found[name], path[1:])]
 
 
-def _share_failed(transactions: Sequence[Json]) -> Estimate:
-    """Return the share of failed transactions with the exact binomial interval [1]_, which assumes independent
-    failures.
-
-    References
-    ----------
-    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-           binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
-    """
+def _share_failed(transactions: Sequence[Mapping[str, Any]]) -> Estimate:
+    """Return the share of failed transactions with the exact binomial interval, which assumes independent failures."""
     failed = sum(transaction.get("errors", 0) for transaction in transactions)
     ended = failed + sum(transaction.get("count", 0) for transaction in transactions)
     if not ended:

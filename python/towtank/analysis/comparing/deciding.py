@@ -172,16 +172,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
 def _findings(family: Family, tested: Sequence[FailureLine], failures: Sequence[FailureLine]) -> list[Finding]:
     """Return the verdicts on all figures. All comparisons, over all loads together and at each load, are one family of
-    tests.
-
-    Parameters
-    ----------
-    family : Family
-        Comparisons of all figures except failures.
-    tested : sequence of FailureLine
-        Comparisons of failures that belong to the family, over all loads together and at each load.
-    failures : sequence of FailureLine
-        Comparisons of failures over all loads together.
+    tests: those of `family`, and the comparisons of failures in `tested`. `failures` covers all loads together.
     """
     every, threshold = family.lines, family.threshold
     adjusted = holm([*chances_of(every), *(each.chance for each in tested)])

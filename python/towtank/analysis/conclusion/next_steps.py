@@ -201,16 +201,8 @@ def _bottleneck(summary: Mapping[str, object]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Remedy:
-    """First step against a doubt that makes runs suspect or invalid.
-
-    Attributes
-    ----------
-    kind : str
-        Kind of the doubt.
-    step, why : str
-        Instruction without a full stop; doubt with the number of its runs.
-    share : float
-        Ratio of runs with the doubt to all runs with a verdict. [1]
+    """First step against a doubt that makes runs suspect or invalid: an instruction without a full stop, the doubt with
+    the number of its runs, and the share of these runs among all runs with a verdict, in [0, 1].
     """
 
     kind: str

@@ -89,10 +89,10 @@ def _nearly_full(top: Point, flat: str | None, points: Sequence[Point]) -> Diagn
     throughput must stay at its highest value.
     """
     rates = [value for point in points if (value := point.throughput.value) is not None]
-    made = [diagnose_run(run) for run in top.usable]
+    made = [diagnose_run(run) for run in top.documents]
     if flat is None or has_fallen(rates) or any(each.cause is not Cause.UNKNOWN for each in made):
         return None
-    found = [next(nearly_full_cpus(Seen.of(run), flat), None) for run in top.usable]
+    found = [next(nearly_full_cpus(Seen.of(run), flat), None) for run in top.documents]
     tiers = {None if sign is None else (sign.place.host, sign.place.tier) for sign in found}
     sign = found[0]
     if sign is None or len(tiers) > 1:
@@ -120,14 +120,14 @@ def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
     tier = found.place.tier
     if found.cause is Cause.CPU and tier is not None and _cpus(lowest, tier) < _FAR_LOWER * _cpus(top, tier):
         return False  # The tier could use more CPUs, such as those of further processes.
-    there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
+    there = [sign for run in lowest.documents for sign in signs(Seen.of(run))]
     own = limit_at(found.cause, found.place)
     return any(limit_at(sign.cause, sign.place) == own for sign in there)
 
 
 def _cpus(point: Point, tier: str) -> float:
     """Return the largest number of CPUs that a tier used in a run at a load level; 0 if unknown. [1]"""
-    return max((lookup(run, ("tiers", tier, "cpus_used", "value")) or 0.0 for run in point.usable), default=0.0)
+    return max((lookup(run, ("tiers", tier, "cpus_used", "value")) or 0.0 for run in point.documents), default=0.0)
 
 
 def _is_far_lower(lowest: Point, top: Point) -> bool:
@@ -146,7 +146,7 @@ def _other_than_pool(lowest: Point, top: Point) -> str | None:
     under load, several requests share a connection, as in HTTP/2, so the number of connections is no limit. A
     connection to PostgreSQL, however, serves one request at a time.
     """
-    first, last = Seen.of(lowest.usable[0]), Seen.of(top.usable[0])
+    first, last = Seen.of(lowest.documents[0]), Seen.of(top.documents[0])
     before = {found.server: occupied_s(found, first) for found in first.connections}
     for found in last.connections:
         alone, now = before.get(found.server), occupied_s(found, last)
@@ -172,7 +172,7 @@ def _showing(points: Sequence[Point], kind: LimitKind) -> Point:
 
 
 def _only_limited(point: Point) -> bool:
-    return all(diagnose_run(run).is_likely for run in point.usable)
+    return all(diagnose_run(run).is_likely for run in point.documents)
 
 
 def _agreed(point: Point) -> Diagnosis:
@@ -180,7 +180,7 @@ def _agreed(point: Point) -> Diagnosis:
 
     The degree of belief is lower if some runs disagree.
     """
-    made = [diagnose_run(run) for run in point.usable]
+    made = [diagnose_run(run) for run in point.documents]
     limits = [limit_at(each.cause, each.place) for each in made]
     limit, number = Counter(limits).most_common(1)[0]
     agreeing = [each for each, its_limit in zip(made, limits, strict=True) if its_limit == limit]
@@ -201,7 +201,7 @@ def _slowed(points: Sequence[Point]) -> str | None:
     """Return the transaction whose total response time grows most from the lowest to the highest load. Return None if
     there is only one transaction, or if no transaction accounts for more than half of the growth.
     """
-    first, last = points[0].usable[0], points[-1].usable[0]
+    first, last = points[0].documents[0], points[-1].documents[0]
     grown: dict[str, float] = {}
     for name in objects_at(last, "transactions"):
         before, now = (lookup(run, ("transactions", name, "response_time_s", "mean", "value")) for run in (first, last))
@@ -239,7 +239,7 @@ def _limit_rate(points: Sequence[Point]) -> Rate | None:
     last, slowed = points[-1], _slowed(points)
     if has_fallen([value for point in points if (value := point.throughput.value) is not None]):
         return None
-    if slowed is not None and (rate := Rate.of(last.usable[0], slowed)) is not None:
+    if slowed is not None and (rate := Rate.of(last.documents[0], slowed)) is not None:
         return rate
     total = last.throughput
     return None if total.value is None else Rate(total.value, total.low, total.high)

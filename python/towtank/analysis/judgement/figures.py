@@ -56,8 +56,8 @@ class Figures:
 
 def plain(estimate: Estimate) -> dict[str, float | None]:
     """Return the numbers `value`, `low` and `high` of an estimate; None for an unknown number."""
-    found = estimate.document()
-    return {name: found[name] for name in ("value", "low", "high")}
+    written = estimate.written
+    return {"value": written.value, "low": written.low, "high": written.high}
 
 
 def of_requests(requests: Requests, observed: Observations) -> Figures:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from towtank import over_runs
-from towtank.analysis.aggregation import Point
+from towtank.analysis.aggregation import Point, over_runs
 from towtank.analysis.capacity import busiest_tier, knee, saturated_tier
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.ideal import share_of_ideal
 from towtank.analysis.load_point import IdealScaling, LeavesIdeal, LimitKind, LimitOfLevels
-from towtank.analysis.statistics.estimates import Estimate, estimate_of
+from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.system.limited_disks import AT_LIMIT, limited_disks
 from towtank.digging import dig
 from towtank.estimates import interval_texts
+from towtank.over_runs import alike, merged, words
 
 SHORTFALL = 0.10
 """Throughput is low if it is below the line of ideal scaling by more than this share, in (0, 1)."""
@@ -68,8 +69,7 @@ class Level:
         """True if the load is open, and if the number of transactions in the system grew significantly."""
         if self.point.kind != "rate":
             return False
-        found = [(run.get("window") or {}).get("growth") for run in self.point.usable]
-        return any(bool(growth and growth.get("is_significant")) for growth in found)
+        return any(dig(run.window, "growth", "is_significant") for run in self.point.usable)
 
     @property
     def load(self) -> str:
@@ -199,9 +199,9 @@ def _fails(point: Point) -> bool:
     )
 
 
-def _doubts(run: Mapping[str, object], *levels: str) -> Iterator[tuple[str, str]]:
+def _doubts(run: RunSummary, *levels: str) -> Iterator[tuple[str, str]]:
     """Yield kind and message of each doubt about a run that has one of the given levels."""
-    for doubt in dig(run, "verdict", "reasons"):
+    for doubt in run.verdict.reasons:
         if dig(doubt, "level") in levels:
             yield str(dig(doubt, "kind")), str(dig(doubt, "message"))
 
@@ -218,7 +218,7 @@ def _first(messages: list[str]) -> str | None:
     """Return the first message, merged with all messages that differ from it in numbers only: each number is replaced
     by its range. Return None if there are no messages.
     """
-    return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
+    return merged([text for text in messages if alike(text, messages[0])]) if messages else None
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> LeavesIdeal | None:
@@ -232,8 +232,8 @@ def _leaves_between(usable: list[Point], short: list[Level]) -> LeavesIdeal | No
 def _cpu_evidence(level: Level) -> str:
     point, tier = level.point, str(level.tier)
     both = point.sharing(tier)
-    used = sum(estimate_of(point.document(), "tiers", name, "cpus_used").value or 0.0 for name in both)
-    cpus = over_runs.words(point.shared_cpus_range(tier), used, "{:.2f} CPUs".format)
+    used = sum(over_runs(point.usable, "tiers", name, "cpus_used").value or 0.0 for name in both)
+    cpus = words(point.shared_cpus_range(tier), used, "{:.2f} CPUs".format)
     who = f"{tier} uses" if len(both) == 1 else f"{_listed(both)} together use"
     whose = "its" if len(both) == 1 else "their common"
     busy = _busy(point, tier, point.shared_utilization(tier) or 0.0)
@@ -244,7 +244,7 @@ def _cpu_evidence(level: Level) -> str:
 def _busy(point: Point, tier: str, utilization: float) -> str:
     """Render the utilization of the CPUs of a tier. For several runs, this is a range such as `88 to 97 %`."""
     found = point.shared_utilization_range(tier)
-    return over_runs.words(found, utilization, lambda share: f"{100 * share:.0f} %")
+    return words(found, utilization, lambda share: f"{100 * share:.0f} %")
 
 
 def _listed(names: list[str]) -> str:
@@ -260,7 +260,7 @@ def _failing_evidence(top: Level, failing: Point) -> str:
 
 def _short_evidence(level: Level, top: Level) -> str:
     text = f"at {level.load} throughput is {level.below} below the ideal line"
-    full = [disk for run in level.point.usable for disk in limited_disks(run) if disk.utilization >= AT_LIMIT]
+    full = [disk for run in level.point.documents for disk in limited_disks(run) if disk.utilization >= AT_LIMIT]
     if full:
         return f"{text}; {full[0].text}"
     if not level.point.tiers:
@@ -278,8 +278,8 @@ def _pool(point: Point) -> str:
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""
-    found = (point.of_runs() or {}).get("wait_time_s", {}).get("share_of_response_time")
-    waits = over_runs.words(found, share, lambda value: f"{100 * value:.0f} %")
+    found = dig(point.of_runs(), "wait_time_s", "share_of_response_time")
+    waits = words(found, share, lambda value: f"{100 * value:.0f} %")
     return f", or the generator's connection pool: requests wait for a connection for {waits} of response time"
 
 
@@ -291,5 +291,5 @@ def _observed(point: Point) -> str:
     machine = point.machine_cpus()
     if machine is None:
         return "no tier was observed"
-    used = over_runs.words(point.machine_cpus_range(), machine[0], "{:.2f}".format)
+    used = words(point.machine_cpus_range(), machine[0], "{:.2f}".format)
     return f"no tier was observed; this machine used {used} of {machine[1]:g} CPUs"

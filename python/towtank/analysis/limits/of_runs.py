@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from towtank.analysis.limits.estimate import BRACKET, TESTED, LimitEstimate
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import t_interval
 from towtank.digging import dig
 
@@ -34,16 +35,15 @@ class _RunLimit:
     binding: object
 
     @classmethod
-    def read(cls, run: Mapping[str, object]) -> _RunLimit | None:
+    def read(cls, run: RunSummary) -> _RunLimit | None:
         """Read the limit from the summary of a run; None if the run made no search."""
-        limit = run.get("limit")
-        if not limit:
+        if not run.limit:
             return None
         of, ended, lower, failure, binding = (
-            dig(limit, key) for key in ("of", "ended", "is_lower_bound", "failure", "binding")
+            dig(run.limit, key) for key in ("of", "ended", "is_lower_bound", "failure", "binding")
         )
-        estimate = LimitEstimate(*(dig(limit, field.name) for field in fields(LimitEstimate)))
-        return cls(str(run["run"]), of, ended, estimate, lower, failure, binding)
+        estimate = LimitEstimate(*(dig(run.limit, field.name) for field in fields(LimitEstimate)))
+        return cls(run.run, of, ended, estimate, lower, failure, binding)
 
     def document(self) -> dict[str, object]:
         return {
@@ -54,7 +54,7 @@ class _RunLimit:
         }
 
 
-def found_limit(runs: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
+def found_limit(runs: Sequence[RunSummary]) -> dict[str, object] | None:
     """Combine the limits that several runs of the same search found.
 
     Parameters

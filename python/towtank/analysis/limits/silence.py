@@ -55,17 +55,8 @@ def waited_for(objectives: Sequence[Objective], measurement: Measurement, chosen
 
 @dataclass(frozen=True)
 class _Requests:
-    """Requests of one transaction, or of all transactions, at a plateau.
-
-    Attributes
-    ----------
-    measurement : Measurement
-    chosen : ndarray of bool of shape (n_bins,)
-        Bins of the plateau.
-    ended : ndarray of shape (n_bins,)
-        Number of requests that ended in each bin. [1]
-    under_way : ndarray of shape (n_bins,)
-        Number of requests in progress at the end of each bin. [1]
+    """Requests of one transaction, or of all transactions, at a plateau: their number that ended in each bin, and their
+    number in progress at the end of each bin. All arrays have shape (n_bins,). [1]
     """
 
     measurement: Measurement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -59,7 +59,7 @@ class RunData:
     observed: Observed
     events: list[dict[str, Any]]
     plan: dict[str, Any] | None = None
-    objectives: Sequence[dict[str, Any]] = ()
+    objectives: Sequence[Mapping[str, object]] = ()
     stored: dict[str, Any] | None = None
     logs: dict[str, ServiceLog | None] | None = None
 

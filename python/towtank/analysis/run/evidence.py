@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from towtank.analysis import load
-from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.checks.evidence import Evidence, UnsettledStage
 from towtank.analysis.generator import cores_of
 from towtank.analysis.run.data import RunData
 from towtank.analysis.run.expected import expecting_not_modified, expecting_redirects
@@ -16,13 +16,14 @@ from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.user_groups import paces_are_fixed
 from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
+from towtank.digging import dig
 from towtank.results import names_of
 
 # The start lag grows if it rises significantly over the window, by more than this share of its value. [1]
 _LAG_GROWTH = 0.5
 
 
-def gather_evidence(data: RunData, summary: RunSummary, limits: dict[str, Any]) -> Evidence:
+def gather_evidence(data: RunData, summary: RunSummary, limits: Mapping[str, float]) -> Evidence:
     """Return the evidence that the checks of a run read.
 
     Parameters
@@ -56,7 +57,7 @@ def gather_evidence(data: RunData, summary: RunSummary, limits: dict[str, Any]) 
         generator_cpus=summary.generator.cpus_used,
         connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
         generator_cores=cores_of(data.engine, data.recording.workers),
-        settle=_settle(data),
+        unsettled=_unsettled(data),
         lag_grows=_lag_grows(data),
         study_events=data.study_events,
         completed=int(every.ok[data.chosen].sum()),
@@ -93,8 +94,8 @@ def _probe_expected(data: RunData) -> bool:
     return bool(data.observed.tiers or data.observed.probe.header or data.observed.probe.samples or started)
 
 
-def _settle(data: RunData) -> dict[str, Any] | None:
-    """Return the event at the end of the settle stage before the window, if this stage ended without a steady state;
+def _unsettled(data: RunData) -> UnsettledStage | None:
+    """Return the settle stage before the window, if this stage ended without a steady state;
     otherwise None.
     """
     if data.window is None:
@@ -103,7 +104,9 @@ def _settle(data: RunData) -> dict[str, Any] | None:
     before = [number for number, stage in enumerate(data.measurement.stages) if stage.end_s <= start + 1e-6]
     for event in data.events:
         if event.get("k") == "not_settled" and before and event.get("stage_index") == before[-1]:
-            return {**event, "length_s": data.measurement.lengths[data.measurement.stage == before[-1]].sum()}
+            length_s = float(data.measurement.lengths[data.measurement.stage == before[-1]].sum())
+            why = str(dig(event, "evidence", "why") or "no evidence")
+            return UnsettledStage(str(event.get("stage")), length_s, why)
     return None
 
 

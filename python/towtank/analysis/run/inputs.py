@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from towtank.analysis.run.reading import study_limits, study_objectives
 from towtank.files import open_regular
@@ -15,7 +14,9 @@ from towtank.results import EVENTS_FILE, RUN_MANIFEST, RunFolder, segments
 _DIGEST_BYTES = 16
 
 
-def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> dict[str, str | None]:
+def inputs(
+    run: RunFolder, limits: Mapping[str, float], objectives: Sequence[Mapping[str, object]]
+) -> dict[str, str | None]:
     """Return the digests of all files and settings from which a run summary is made.
 
     Parameters
@@ -53,7 +54,7 @@ def _lengths(run: RunFolder) -> str:
     return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
 
 
-def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
+def is_current(run: RunFolder, summary: Mapping[str, object]) -> bool:
     """Return True if a summary was made from the present files of its run folder.
 
     Parameters

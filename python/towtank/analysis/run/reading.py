@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -14,11 +14,12 @@ from towtank.analysis.run.data import RunData
 from towtank.analysis.service_logs import service_logs
 from towtank.analysis.stored import read_stored
 from towtank.analysis.system.tiers import Observed
+from towtank.digging import dig
 from towtank.files import read_regular
 from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder, observe, segments
 
 
-def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunData:
+def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) -> RunData:
     """Read all files of a run folder. Missing or damaged data are skipped, and damage is recorded.
 
     Parameters
@@ -54,7 +55,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     )
 
 
-def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[str, Observed]:
+def _remote(run: RunFolder, manifest: Mapping[str, object], origin_ns: int) -> dict[str, Observed]:
     """Return the records of the probes on other machines by host, with times in run time. Records with an unknown clock
     offset are skipped.
     """
@@ -66,14 +67,13 @@ def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[st
     }
 
 
-def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
+def clock_offset(manifest: Mapping[str, object], host: str) -> int | None:
     """Return the clock offset of another machine: time of its clock minus time of the clock of this machine. None if
     unknown. [ns]
 
     Of all exchanges of time stamps, the most precise is used.
     """
-    clocks = manifest.get("clocks")
-    measured = clocks.get(host) if isinstance(clocks, dict) else None
+    measured = dig(manifest, "clocks", host)
     usable = [
         (exchange["uncertainty_ns"], exchange["offset_ns"])
         for exchange in (measured if isinstance(measured, list) else [])
@@ -83,11 +83,10 @@ def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
     return min(usable)[1] if usable else None
 
 
-def _declared_hosts(manifest: dict[str, Any]) -> dict[str, Any]:
+def _declared_hosts(manifest: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     declared = manifest.get("hosts")
-    return (
-        {name: host for name, host in declared.items() if isinstance(host, dict)} if isinstance(declared, dict) else {}
-    )
+    named = declared.items() if isinstance(declared, Mapping) else ()
+    return {name: host for name, host in named if isinstance(host, Mapping)}
 
 
 def _plan(run: RunFolder) -> dict[str, Any] | None:
@@ -98,15 +97,16 @@ def _plan(run: RunFolder) -> dict[str, Any] | None:
     return plan if isinstance(plan, dict) else None
 
 
-def study_limits(run: RunFolder) -> dict[str, Any]:
+def study_limits(run: RunFolder) -> dict[str, float]:
     """Return the limits of the study to which a run belongs, or the limits that were passed to `towtank drive`. Empty
     if there are none.
     """
-    limits = _of_study(run, "limits") or _value_in(run.path / RUN_MANIFEST, "limits")
-    return limits if isinstance(limits, dict) else {}
+    found = _of_study(run, "limits") or _value_in(run.path / RUN_MANIFEST, "limits")
+    named = found.items() if isinstance(found, dict) else ()
+    return {name: limit for name, limit in named if isinstance(limit, int | float) and not isinstance(limit, bool)}
 
 
-def study_objectives(run: RunFolder) -> list[dict[str, Any]]:
+def study_objectives(run: RunFolder) -> list[Mapping[str, object]]:
     """Return the objectives of the study to which a run belongs; empty if it belongs to no study."""
     found = _of_study(run, "objectives")
     return [objective for objective in found if isinstance(objective, dict)] if isinstance(found, list) else []

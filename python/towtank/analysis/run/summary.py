@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from towtank.analysis import audit, laws, load, objective_scopes, recovery, verdict
 from towtank.analysis.backlog import backlog
@@ -43,7 +42,7 @@ SCHEMA = "towtank/run-summary/1"
 SUMMARY = "summary.json"
 
 
-def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: bool = True) -> dict[str, object]:
+def summarize_run(run: RunFolder, limits: Mapping[str, float] | None = None, tables: bool = True) -> dict[str, object]:
     """Analyse one run and write its `summary.json`.
 
     Parameters
@@ -67,7 +66,7 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     return summary
 
 
-def _analysed(run: RunFolder, limits: dict[str, Any]) -> RunSummary:
+def _analysed(run: RunFolder, limits: Mapping[str, float]) -> RunSummary:
     objectives = study_objectives(run)
     summary = describe(read_run(run, objectives), run.run_id, limits, objectives)
     return replace(summary, inputs=inputs(run, limits, objectives))
@@ -83,15 +82,16 @@ def kept_summary(run: RunFolder) -> dict[str, object]:
     return summary
 
 
-def describe(data: RunData, name: str, limits: dict[str, Any], objectives: Sequence[dict[str, Any]] = ()) -> RunSummary:
+def describe(
+    data: RunData, name: str, limits: Mapping[str, float], objectives: Sequence[Mapping[str, object]] = ()
+) -> RunSummary:
     """Compute the run summary from the content of a run folder."""
     observed, measurement, chosen = data.observed, data.measurement, data.chosen
     law, counts, users = _laws(data), _accounting(data), _users(data)
-    every, requests = measurement.transactions, measurement.requests
+    every, requests, errors_limit = measurement.transactions, measurement.requests, limits.get("errors", ERRORS_SHARE)
     response_s, exchange_s = _times(measurement, chosen)
     use = {tier: tiers.tier(observed, tier, measurement, chosen, data.targets) for tier in observed.tiers}
     host = tiers.host(observed, measurement, chosen)
-    errors_limit = float(limits.get("errors", ERRORS_SHARE))
     summary = RunSummary(
         towtank=__version__,
         run=str(data.manifest.get("run", name)),
@@ -138,14 +138,14 @@ def describe(data: RunData, name: str, limits: dict[str, Any], objectives: Seque
         databases=databases(observed),
         stored=stored(data.stored),
         logs=data.logs,
-        events=recovery.describe(data.study_events, measurement, data.steady_stage, errors_limit),
+        events=recovery.describe(data.study_events, measurement, data.steady_stage, float(errors_limit)),
         timeline=_timeline(data),
         damage=data.damage,
     )
     return _judged(summary, data, limits)
 
 
-def _judged(summary: RunSummary, data: RunData, limits: dict[str, Any]) -> RunSummary:
+def _judged(summary: RunSummary, data: RunData, limits: Mapping[str, float]) -> RunSummary:
     """Return the summary with the verdict on the run."""
     evidence = gather_evidence(data, summary, limits)
     doubts = verdict.doubts(evidence)
@@ -185,7 +185,7 @@ def _observation(data: RunData) -> Observation:
     return tiers.observation(data.observed, end, _sending_cpus(data.events), gaps)
 
 
-def _sending_cpus(events: list[dict[str, Any]]) -> float | None:
+def _sending_cpus(events: Sequence[Mapping[str, object]]) -> float | None:
     """Return the number of CPUs that were used to send results to other systems during the run; None if nothing was
     sent. [1]
     """

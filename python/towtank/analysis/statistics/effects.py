@@ -65,11 +65,6 @@ class Effects:
     error_share: float | None
     freedom: int
 
-    @property
-    def total_squares(self) -> float:
-        """Total sum of squares SST of the deviations of the responses from their mean."""
-        return sum(effect.squares for effect in self.effects) + self.error_squares
-
 
 def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Effects:
     """Compute the effects of k two-level factors from a full factorial design, with or without repetitions.

@@ -141,7 +141,7 @@ class Estimate:
         """Estimate as a summary contains it: without an interval if an end is infinite."""
         return estimate_from_document(self.document())
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the estimate as JSON for a summary. Numbers that are not finite become None."""
         whole = all(number is None or math.isfinite(number) for number in (self.low, self.high))
         bounded = whole and self.low is not None and self.high is not None
@@ -181,7 +181,9 @@ def estimate_from_document(document: Mapping[str, Any] | None) -> Estimate:
     )
 
 
-def estimate_of(summary: Mapping[str, object], *path: str) -> Estimate:
-    """Return the estimate at a path of keys in a summary; `NO_ESTIMATE` if a key is missing."""
+def estimate_of(summary: object, *path: str) -> Estimate:
+    """Return the estimate at a path of keys in a summary, read or as JSON; `NO_ESTIMATE` if a key is missing."""
     found = dig(summary, *path)
+    if isinstance(found, Estimate):
+        return found
     return estimate_from_document(found) if isinstance(found, Mapping) else NO_ESTIMATE

@@ -4,12 +4,12 @@ indexes.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from towtank.analysis.system.tiers import Observed
 
 
-def databases(observed: Observed) -> dict[str, Any]:
+def databases(observed: Observed) -> dict[str, Mapping[str, object]]:
     """Return the recorded data about database statements by service name."""
     return {
         name: service.conclusion

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from towtank.analysis.system.entries import Gap
 from towtank.analysis.system.rates import GAP_S
 from towtank.analysis.system.tiers import Observed
+from towtank.digging import dig
 from towtank.results import THIS_MACHINE
 
 _GAP_INTERVALS = 2.5
@@ -56,7 +56,7 @@ def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) ->
     return [gap for gap in clipped if gap.end_s > gap.start_s]
 
 
-def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any]]) -> list[Gap]:
+def gaps_of_run(observed: Observed, end_s: float, events: Iterable[Mapping[str, object]]) -> list[Gap]:
     """Return the gaps of all probes of a run. A machine has no gaps if its probe was not started or left no record.
 
     Parameters
@@ -73,7 +73,7 @@ def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any
     return [*found, *(gap for name, remote in observed.remote.items() for gap in gaps(remote, name, end_s))]
 
 
-def failure(events: Iterable[dict[str, Any]]) -> str | None:
+def failure(events: Iterable[Mapping[str, object]]) -> str | None:
     """Return the recorded reason why the probe of this machine failed; None if it did not fail."""
-    texts = (str(text) for event in events for text in event.get("failures") or ())
+    texts = (str(text) for event in events for text in dig(event, "failures") or ())
     return next((text.splitlines()[0] for text in texts if text.startswith("probe:")), None)

@@ -4,9 +4,8 @@ service.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.fairness import fairness_of
+from towtank.digging import dig
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Spread:
     fairness: Estimate
 
 
-def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) -> dict[str, Spread]:
+def spread(plan: Mapping[str, object] | None, measurement: Measurement, chosen: Mask) -> dict[str, Spread]:
     """Describe the distribution of users for every target at which each user always uses the same service.
 
     Parameters
@@ -62,12 +62,12 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     return found
 
 
-def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
+def _targets(plan: Mapping[str, object]) -> Iterator[tuple[str, list[str], slice]]:
     """Yield each target at which each user always uses the same address. The values are the name of the target, the
     service at each address, and the columns of `places_ok` and `places_failed` that belong to the target.
     """
     first = 0
-    for target in plan.get("targets", []):
+    for target in dig(plan, "targets") or ():
         addresses = target.get("addresses", [])
         if target.get("balance") == "user" and addresses:
             yield target["name"], target.get("services") or addresses, slice(first, first + len(addresses))

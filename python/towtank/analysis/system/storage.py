@@ -160,13 +160,8 @@ def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: fl
     was read.
 
     If one server served every read or none, the intervals have equal values and cannot show an error. The interval is
-    then the exact binomial interval of the counted reads [1]_, which assumes that the reads choose their server
+    then the exact binomial interval of the counted reads, which assumes that the reads choose their server
     independently.
-
-    References
-    ----------
-    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-           binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
     """
     if together is None or not np.nansum(together[chosen]) > 0:
         return NO_ESTIMATE

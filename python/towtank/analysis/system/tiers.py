@@ -409,7 +409,7 @@ def observation(observed: Observed, end_s: float, sending_cpus: float | None, ga
     )
 
 
-def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
+def timeline(observed: Observed, measurement: Measurement) -> dict[str, object]:
     """Return the CPU use of each tier and the disk traffic of the machine in each second of the run."""
     lengths = measurement.lengths_of_rates
     samples = observed.samples

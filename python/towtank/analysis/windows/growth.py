@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -62,17 +61,10 @@ class Growth:
             f"{left:,.0f} of {self.arrived:,.0f} arrivals were left unfinished"
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the growth as JSON for a run summary."""
-        return {
-            "at_start": self.at_start,
-            "at_end": self.at_end,
-            "arrived": self.arrived,
-            "length_s": self.length_s,
-            "share": self.share,
-            "deviations": self.deviations,
-            "is_significant": self.is_significant,
-        }
+        keys = ("at_start", "at_end", "arrived", "length_s", "share", "deviations", "is_significant")
+        return {key: getattr(self, key) for key in keys}
 
 
 def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:

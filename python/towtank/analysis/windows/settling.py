@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,7 +98,7 @@ class SettlingResult:
     why: str = ""
     changes: dict[str, float] = field(default_factory=dict)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the result as JSON for events and summaries."""
         return {"window_s": self.window_s, "why": self.why, "changes": self.changes}
 

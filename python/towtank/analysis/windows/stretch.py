@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.results import RecordedStage
 
@@ -37,12 +36,7 @@ class Stretch:
     rate: float | None
     of: int
 
-    @property
-    def is_one_of_several(self) -> bool:
-        """True if the run has more than one stretch."""
-        return self.of > 1
-
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the stretch as JSON for the window of a run summary."""
         return {"stages": list(self.stages), "users": self.users, "rate": self.rate, "stretches": self.of}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -108,7 +107,7 @@ class Window:
         rests = [self.rest.get(name) for name in TESTED]
         return "holds" if all(rest is not None and rest.is_shown for rest in rests) else "undecided"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the window as JSON for a run summary: edges, tests for a steady state, and load."""
         return {
             "start_s": self.start_s,
