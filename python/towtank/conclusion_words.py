@@ -19,6 +19,8 @@ SUSPECT_MARK = "†"
 """Sign after a value or claim that depends on a suspect run."""
 FURTHER = "Also: "
 """Beginning of the statement about claims that no other statement contains."""
+SURER = "To be surer: "
+"""Beginning of a step that repeats measurements, if other steps stand before it."""
 FOLDER = "FOLDER"
 """Word in a command of a conclusion that stands for the results folder."""
 _LISTS = ("found", "open", "sure", "do", "measure")

@@ -21,7 +21,7 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from towtank.conclusion_words import FURTHER
+from towtank.conclusion_words import FURTHER, SURER
 from towtank.report import bidi, theme
 from towtank.report.document import (
     ALSO_NOT_ANSWERED,
@@ -148,9 +148,10 @@ def is_lead(block: Block) -> bool:
 
 def is_later(content: Text) -> bool:
     """Return True if a paragraph of the answer follows the verdict on narrow screens: that of further claims, and
-    those of the parts without an answer.
+    those of the parts without an answer, and the runs that would make an answer surer.
     """
-    return bool(content) and content[0].text.startswith((FURTHER, f"{NOT_ANSWERED}. ", f"{ALSO_NOT_ANSWERED}. "))
+    later = (FURTHER, SURER, f"{NOT_ANSWERED}. ", f"{ALSO_NOT_ANSWERED}. ")
+    return bool(content) and content[0].text.startswith(later)
 
 
 def first_rows(table: Table) -> Table:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from host_support import requires
+from metric_tables import metric_names
 
 from towtank.errors import TargetError
-from towtank.observe import metrics
 from towtank.system.host_model import NamespacesHost, Network
 from towtank.system.hosts import cleaning
 from towtank.system.hosts.cgroups import find_trees, throttled_devices
@@ -302,4 +302,4 @@ def test_a_disk_that_does_not_fit_is_refused_and_leaves_nothing(virtual: Make, r
 def test_the_reference_names_the_metrics_of_a_host(virtual: Make) -> None:
     host = virtual(cpus=0.5, memory="64 MiB", disks={"data": {"size": "16 MiB"}})
     reported = {key.partition("{")[0] for key in scraped(host)}
-    assert reported == {metric.name for metric in metrics.VIRTUAL_HOST.metrics}
+    assert reported == metric_names("Hosts with sizes of their own")

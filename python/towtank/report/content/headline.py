@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from towtank.analysis import DoubtOfRuns, not_checked, relaxed_words
-from towtank.conclusion_words import NOT_REPEATED, Conclusion, marked
+from towtank.conclusion_words import NOT_REPEATED, SURER, Conclusion, marked
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.doubt_words import kind_words, meaning_words
@@ -93,7 +93,7 @@ def answer(results: Results) -> Callout:
         *([_headed(ALSO_NOT_ANSWERED, " ".join(others))] if others else []),
         *([_sure(concluded)] if concluded.certainty or concluded.sure else []),
         *_part(TO_DO, concluded.do or concluded.measure),
-        *(text(*_pieces(f"To be surer: {step}")) for step in (concluded.measure if concluded.do else ())),
+        *(text(*_pieces(f"{SURER}{step}")) for step in (concluded.measure if concluded.do else ())),
     ]
     return Callout("headline", "", tuple(parts), below=_below(results) if concluded.open else "")
 

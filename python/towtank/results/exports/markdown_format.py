@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towtank import claim_words, units
-from towtank.conclusion_words import Conclusion
+from towtank.conclusion_words import SURER, Conclusion
 from towtank.digging import dig
 from towtank.estimates import duration_in_words, few_digits, in_words
 from towtank.over_runs import shares
@@ -64,7 +64,7 @@ def _conclusion(material: Material) -> Iterator[str]:
     word, meaning = concluded.certainty_parts
     sure = " ".join(filter(None, (f"**{word}**" if word else "", meaning, *map(_with_code, concluded.sure))))
     yield f"**How sure.** {sure}".rstrip() + "\n"
-    steps = [*concluded.do, *(f"To be surer: {step}" for step in concluded.measure)]
+    steps = [*concluded.do, *(f"{SURER}{step}" for step in concluded.measure)]
     if steps:
         yield f"**What to do.** {' '.join(map(_with_code, steps))}\n"
 
