@@ -12,6 +12,7 @@ from towtank.analysis.statistics.batches import lag_one, looks_independent
 from towtank.analysis.statistics.change_points import ChangePoint, change_points, lasting_steps
 from towtank.analysis.statistics.differences import mean_along_trend, ratio_along_trend
 from towtank.analysis.statistics.estimates import NO_ESTIMATE
+from towtank.analysis.user_groups import UserGroup
 
 STEP = [1.02, 0.95, 0.99, 1.0, 1.12, 0.9, 0.5, 0.51, 0.48, 0.48, 0.55]
 
@@ -138,7 +139,7 @@ def test_an_extremely_wide_interval_is_finite() -> None:
 def test_users_at_their_pace_absorb_a_longer_response(
     users: float, response_s: float, pace_s: float | None, bounds: tuple[float, float]
 ) -> None:
-    group = {"users": users, "throughput_per_s": 10.0, "response_time_s": response_s, "pace_s": pace_s}
+    group = UserGroup(("all",), users, 10.0, response_s, pace_s, pace_is_fixed=pace_s is not None)
     assert _share_of_time(group) == pytest.approx(bounds)
 
 

@@ -4,12 +4,13 @@ import pytest
 from cases import case
 
 from towtank.analysis.factorial import effects
+from towtank.analysis.factors import Factor
 from towtank.analysis.run_summary import RunSummary, RunVerdict
 from towtank.analysis.statistics.estimates import Estimate
 
 
 def factor(name, *levels):
-    return {"name": name, "levels": list(levels), "numeric": None}
+    return Factor(name, levels)
 
 
 def run(throughput, verdict="valid", **levels):

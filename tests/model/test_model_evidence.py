@@ -43,7 +43,8 @@ def configuration(loads: list[float], rates: list[float], times: list[float]) ->
         }
         for number, (load, rate, time) in enumerate(zip(loads, rates, times, strict=True))
     ]
-    runs = [{"run": f"r{number}", "seen": 0.1 * number if number else None} for number in range(len(loads))]
+    seen = [0.1 * number if number else None for number in range(len(loads))]
+    runs = [SimpleNamespace(run=f"r{number}", seen=value) for number, value in enumerate(seen)]
     cpus = np.array([0.5 * load / 10 for load in loads])
     resource = SimpleNamespace(name="content", servers=2)
     return SimpleNamespace(points=points, runs=runs, resources=[resource], cpus=lambda resource: cpus)
@@ -56,12 +57,12 @@ def test_ends_of_a_curve() -> None:
     """10 users cause 10 transactions/s. At the same rate per user, 30 users would cause 30 /s; the measured 24 /s are
     0.8 of this.
 
-    The response time at 30 users is seven times that at 10 users. The key `seen` has no value in the first run, so it
+    The response time at 30 users is seven times that at 10 users. The field `seen` has no value in the first run, so it
     is None at the lowest load.
     """
     assert _reached(ONE).value == pytest.approx(0.8)
     assert _grown(ONE).value == pytest.approx(7.0)
-    assert _ends(ONE, lambda run: run["seen"]) == (None, pytest.approx(0.2))
+    assert _ends(ONE, lambda run: run.seen) == (None, pytest.approx(0.2))
 
 
 def test_use_and_demand_of_the_cpus() -> None:
