@@ -7,6 +7,7 @@ machine are listed before the study runs.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from any_conditions import TINY, sh
@@ -14,7 +15,7 @@ from any_conditions import TINY, sh
 from towtank.conduct.request import StudyRequest, recorded_request
 from towtank.conduct.side_effects import describe_side_effects
 from towtank.errors import StudyError
-from towtank.report.content.appendix import _request
+from towtank.report.content.appendix import commands
 from towtank.study import find_shipped, load_study, refuse_files_outside
 
 pytestmark = pytest.mark.waits
@@ -116,7 +117,9 @@ def test_trust_is_asked_for_again_where_results_are_gone_on_with(study: Path, tm
     with pytest.raises(StudyError, match="must be below the folder of its study"):
         recorded_request(results.path, None).load()
     assert recorded_request(results.path, None, trusted=True).load().name == "tiny"
-    assert _request(asked.document(), "tiny")[-1] == "--trust"
+    manifest = {"command": asked.document()}
+    found = SimpleNamespace(manifest=manifest, study={"name": "tiny"}, summary={}, name="results")
+    assert commands(found)[0].endswith(" --trust")
 
 
 def test_what_a_study_does_outside_of_its_folder_is_said(study: Path) -> None:
