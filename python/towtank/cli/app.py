@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -31,25 +32,40 @@ _UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__na
 
 def application(arguments: list[str] | None = None) -> typer.Typer:
     """Build the Typer application. If the arguments begin with the name of a command, only this command is registered
-    and imported, to save time.
+    and imported, and for `--help` the commands are registered without their options, to save time.
     """
     named = arguments[0] if arguments else ""
     everything = named not in (*COMMANDS, *GROUPS)
+    overview = arguments in (["-h"], ["--help"])
     app = typer.Typer(
         name="towtank",
         help="Loads a system, observes every tier, explains the performance and sizes the hardware.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        # Help as plain text: to import Rich takes longer than all the rest.
+        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_version_option)
     for name in (name for name in COMMANDS if everything or name == named):
-        module = import_module(f"towtank.cli.{name}_command")
-        app.command(name)(module.command)
+        function = import_module(f"towtank.cli.{name}_command").command
+        text = function.__doc__
+        app.command(name, help=text, short_help=_first_sentence(text))(_without_options if overview else function)
     for name in (name for name in GROUPS if everything or name == named):
-        module = import_module(f"towtank.cli.{name}_command")
-        app.add_typer(module.group, name=name)
+        group = import_module(f"towtank.cli.{name}_command").group
+        for command in group.registered_commands:
+            command.short_help = _first_sentence(command.callback.__doc__)
+        app.add_typer(group, name=name, short_help=_first_sentence(group.info.help))
     return app
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of a description in one line."""
+    return re.split(r"(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0]
+
+
+def _without_options() -> None:
+    """Stand for a command in the list of all commands."""
 
 
 def _version_option(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
