@@ -216,11 +216,18 @@ def slapd_below(guard: int) -> int:
     return found
 
 
+def _state(task: Path) -> str:
+    """Return the state of a thread, such as R (running), S (sleeping) or T (stopped)."""
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
+
+
 @contextmanager
 def held(process: int) -> Iterator[None]:
     """Suspend a server process until the end of the block. The server handles data from this time after the block."""
     os.kill(process, signal.SIGSTOP)
     try:
+        # On a busy machine the threads stop some time after the signal is sent.
+        until(lambda: all(_state(task) == "T" for task in Path(f"/proc/{process}/task").iterdir()))
         yield
     finally:
         os.kill(process, signal.SIGCONT)
