@@ -139,9 +139,9 @@ def test_requests_of_a_transaction_that_go_to_other_hosts_are_shorter_work_each(
     few = configuration({"node-1": (work, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)), demand=(0.06, 0.0))
     asked = {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1, "loads": [float(users)]}
     whole = predicted(few, asked)["rows"][0]["response_s"]["curve"]
-    for run, load in zip(few.runs, LOADS, strict=True):
-        run["request_throughput_per_s"] = estimate(3 * run["throughput_per_s"]["value"])
-        run["users"] = {"asked": load}
+    for number, (run, load) in enumerate(zip(few.runs, LOADS, strict=True)):
+        requests = run.throughput_per_s.scaled(3.0)
+        few.runs[number] = replace(run, request_throughput_per_s=requests, users=replace(run.users, asked=load))
     parts = predicted(few, asked)["rows"][0]["response_s"]["curve"]
     servers = [QuotaServer(0.1, 0.1) for _ in range(4)]
     _, seen = closed_stations(users, THINK, work, servers=servers, until_s=8000.0, seed=2, visits=3)
@@ -154,8 +154,9 @@ def test_cpu_time_that_changes_with_the_load_widens_the_bands() -> None:
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     asked = {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1}
     low, high = predicted(few, asked)["rows"][1]["throughput"]["band_95"]
-    for run, share in zip(few.runs, (1.15, 1.1, 0.95, 0.8), strict=True):
-        run["hosts"]["node-1"]["cpus_used"] = estimate(share * run["hosts"]["node-1"]["cpus_used"]["value"])
+    for number, (run, share) in enumerate(zip(few.runs, (1.15, 1.1, 0.95, 0.8), strict=True)):
+        used = run.hosts["node-1"].cpus_used.scaled(share)
+        few.runs[number] = replace(run, hosts={"node-1": replace(run.hosts["node-1"], cpus_used=used)})
     least, most = predicted(few, asked)["rows"][1]["throughput"]["band_95"]
     assert most - least > 2 * (high - low)
 
