@@ -121,6 +121,7 @@ lint: setup ## formatting, lints, types, schemas up to date, plain English
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/stale_tests.py
 	$(BIN)/python scripts/schemas --check
 	$(BIN)/python scripts/figures --check
 	$(BIN)/python scripts/words
