@@ -79,7 +79,7 @@ class Load:
         Number of virtual users of a closed load. [1]
     rate : float or None
         Arrival rate of an open load; None for a closed load. [1/s]
-    curve : Curve or None
+    curve : RateCurve or None
         Arrival rate of an open load over time, instead of `rate`; its length is the length of the measured window.
     users_at_most, backlog_at_most : int
         Largest number of users of an open load, and largest number of arrivals that may wait for a user. [1]

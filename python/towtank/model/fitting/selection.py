@@ -124,7 +124,7 @@ class Choice:
 
     Attributes
     ----------
-    chosen : Candidate or None
+    chosen : CurveCandidate or None
         Chosen candidate; None if every family is rejected.
     refused : dict
         By name of a curve family, the reason why it could not be fitted.
