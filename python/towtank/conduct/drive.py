@@ -56,9 +56,10 @@ The record of a load that repeats a single request takes twice this amount per s
 class Exchange:
     """Request that `towtank drive` repeats, to a URL or to the targets of a workload file.
 
-    The headers are pairs of name and value, sent unchanged; the body is a text, or `@FILE` for the content of a file;
-    `timeout_s` is the time limit for the complete response [s]; `changes` are values of the workload's parameters,
-    `parameters.NAME=value`.
+    The URL is `http://host:port/path` or `https://host:port/path`, or the path of a workload file. The headers are
+    pairs of name and value, sent unchanged; the body is a text, or `@FILE` for the content of a file; `timeout_s` is
+    the time limit for the complete response [s]; `changes` are values of the workload's parameters,
+    `parameters.NAME=value`, and only allowed with a workload file.
     """
 
     url: str
