@@ -12,8 +12,8 @@ from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
-    """HTTP connection to one of the given IP addresses of a URL's host, in the order of the attempts; the host name is
-    not resolved again.
+    """HTTP connection to one of the given IP addresses of the host of an `http` or `https` URL, in the order of the
+    attempts; the host name is not resolved again.
 
     The Host header and the certificate check use the host of the URL. `timeout_s` limits connecting, and each send and
     receive. [s]

@@ -41,7 +41,8 @@ class Answer:
 
 class Poster:
     """Posts bodies to a receiver over one persistent connection, with the same headers, to one of the IP addresses of
-    the URL's host, in the order of the attempts. `timeout_s` limits connecting, and each send and receive. [s]
+    the host of an `http` or `https` URL, in the order of the attempts. `timeout_s` limits connecting, and each send and
+    receive. [s]
     """
 
     def __init__(

@@ -341,7 +341,8 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
     seconds are inside.
 
     The first index is None if no second is outside. The second index is None if fewer than `HOLD_S` seconds remain.
-    `within` marks the seconds inside the narrow band, and `near` the seconds inside the wider band.
+    Both masks have the shape (n_seconds,): `within` marks the seconds inside the narrow band, and `near` the seconds
+    inside the wider band.
 
     Examples
     --------

@@ -19,8 +19,12 @@ STANDARD_OUTPUT = "-"
 
 def places(files: Sequence[ExportFile], out: str | None, source: Path) -> list[Path]:
     """Return the path for each file of an export. `out` is a file if the export has one file, otherwise a folder; None
-    for the folder `exports` in `source`. Raise `StudyError` if the export has several files and `out` is an existing
-    file.
+    for the folder `exports` in `source`.
+
+    Raises
+    ------
+    StudyError
+        If the export has several files and `out` is an existing file.
     """
     if out is None:
         return [source / FOLDER / file.name for file in files]

@@ -18,8 +18,8 @@ _EDGE_S = 1e-6
 
 
 class Aborting:
-    """Judges a load each second by the objectives of `--abort-on`. The reason for an early end becomes an event of the
-    run.
+    """Judges a load each second by objectives that `check_abort_on` accepted. The reason for an early end becomes an
+    event of the run.
     """
 
     def __init__(self, run: RunFolder, objectives: Sequence[Objective]) -> None:

@@ -56,9 +56,10 @@ The record of a load that repeats a single request takes twice this amount per s
 class Exchange:
     """Request that `towtank drive` repeats, to a URL or to the targets of a workload file.
 
-    The headers are pairs of name and value, sent unchanged; the body is a text, or `@FILE` for the content of a file;
-    `timeout_s` is the time limit for the complete response [s]; `changes` are values of the workload's parameters,
-    `parameters.NAME=value`.
+    The URL is `http://host:port/path` or `https://host:port/path`, or the path of a workload file. The headers are
+    pairs of name and value, sent unchanged; the body is a text, or `@FILE` for the content of a file; `timeout_s` is
+    the time limit for the complete response [s]; `changes` are values of the workload's parameters,
+    `parameters.NAME=value`, and only allowed with a workload file.
     """
 
     url: str
@@ -79,7 +80,7 @@ class Load:
         Number of virtual users of a closed load. [1]
     rate : float or None
         Arrival rate of an open load; None for a closed load. [1/s]
-    curve : Curve or None
+    curve : RateCurve or None
         Arrival rate of an open load over time, instead of `rate`; its length is the length of the measured window.
     users_at_most, backlog_at_most : int
         Largest number of users of an open load, and largest number of arrivals that may wait for a user. [1]

@@ -51,7 +51,7 @@ def prepare_plan(
 
     The URL of `exchange` may be the path of a workload file. `addresses` are then the addresses of its targets:
     `NAME=host:port`, or `host:port` for the default target; for TLS, `https://host:port`. `allowed` are hosts that may
-    be loaded although they are neither local nor private.
+    be loaded although they are neither local nor private. The default of `connections` is that of the command line.
 
     Raises
     ------

@@ -14,7 +14,9 @@ _EVERY_S = 1.0
 
 
 class LogGrowth:
-    """Records the lengths of all logs `NAME.log` in a folder, at most once per second of the clock. [ns]"""
+    """Records the lengths of all logs `NAME.log` in a folder, at most once per second. The clock returns the monotonic
+    time. [ns]
+    """
 
     def __init__(self, logs: Path, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._logs, self._clock = logs, clock

@@ -41,9 +41,14 @@ _OPTIONS = (
 
 
 def refuse_options(log: Path, *, of_workload: bool) -> None:
-    """Raise `StudyError` for the faults that the engine found in a plan of `towtank drive`, each with the option that
-    caused the fault. `log` is the standard error of the engine; `of_workload` is True if a workload file defines the
-    requests.
+    """Raise the faults that the engine found in a plan of `towtank drive`, each with the option that caused the fault.
+
+    `log` is the standard error of the engine; `of_workload` is True if a workload file defines the requests.
+
+    Raises
+    ------
+    StudyError
+        If the engine reported any fault.
     """
     lines = log.read_text("utf-8", errors="replace").splitlines() if log.exists() else []
     places = [(match["place"], match["message"]) for line in lines if (match := _LINE.match(line))]

@@ -89,8 +89,9 @@ class Ended:
 
 @dataclass
 class Repeating:
-    """Decides after each block if a study ends. A block is one run of each combination of levels. `block_s` is the
-    duration of each block that this process has run, and `repeated_s` that of all discarded attempts. [s]
+    """Decides after each block if a study ends. A block is one run of each combination of levels; blocks are numbered
+    from 1. `block_s` is the duration of each block that this process has run, without discarded attempts, and
+    `repeated_s` that of all discarded attempts. [s]
     """
 
     study: Study

@@ -229,9 +229,9 @@ def drive_engine(
 
     `outcome` is updated. `ended` and `held` return the service processes that ended unexpectedly, and those that a
     signal stopped; `started` is called with the process id of the engine; `steer` returns the steering that changes the
-    load while it runs; `lasts` returns the shortest and longest duration of a load whose stages depend on its results
-    [s]. The engine runs on the host and in the network namespace `place`. The load ends early if it clearly misses an
-    objective of `abort_on`.
+    load while it runs, which otherwise follows the plan; `lasts` returns the shortest and longest duration of a load
+    whose stages depend on its results [s]. The engine runs on the host and in the network namespace `place`, by default
+    those of this process. The load ends early if it clearly misses an objective of `abort_on`.
     """
     entry = HostEntry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))

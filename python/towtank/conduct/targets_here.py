@@ -46,7 +46,8 @@ def watching_targets(
     block.
 
     The servers to which a target connects, such as a database, become tiers as well, even if the target connects to
-    them only during the load; connections are counted every `interval_s` [s].
+    them only during the load; connections are counted every `interval_s` [s]. The addresses in the plan must be IP
+    addresses with ports.
 
     The manifest of the run receives a tier of kind `process` for each server, and the entry `targets_here` with the
     process id of each target on this machine by address; null if the process was not found. `own` are the root process

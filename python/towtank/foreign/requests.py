@@ -85,7 +85,7 @@ class Summary:
 @dataclass
 class Skipped:
     """Counts of the rows of a result file that contain no usable request, by reason [1], and the line number of the
-    first one from 1; None if there is none or it is unknown.
+    first one, counted from 1; None if there is none or it is unknown.
     """
 
     by_reason: dict[str, int] = field(default_factory=dict)

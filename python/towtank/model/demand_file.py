@@ -50,8 +50,8 @@ class LevelDemand:
 @dataclass(frozen=True)
 class LoadDependence:
     """Test whether the demand depends on the load, by the probability of a curvature as large as the measured one if
-    the demand is constant. The demand `grows` or `falls` (`direction`); it is given at the lowest and at the highest
-    throughput, with its interval. [s]
+    the demand is constant; `depends` is True if this curvature is significant. The demand `grows` or `falls`
+    (`direction`); it is given at the lowest and at the highest throughput, with its interval. [s]
     """
 
     p_value: float

@@ -103,8 +103,8 @@ def _fields(text: str) -> dict[str, float]:
 class GlusterfsScraper:
     """Scraper that reads the files of one mount through a shell; each scrape takes about 1 ms of CPU time.
 
-    `clients` are the GlusterFS translators that count the calls to servers; each name begins with the name of the
-    server and `-`.
+    `mount` is the mount point as this process sees it. `clients` are the GlusterFS translators that count the calls to
+    servers; each name begins with the name of the server and `-`.
     """
 
     source = "glusterfs"

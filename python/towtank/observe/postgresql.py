@@ -98,8 +98,8 @@ _HAS_STATEMENTS = "SELECT count(*) AS count FROM pg_extension WHERE extname = 'p
 
 
 class PostgresqlScraper:
-    """Scraper of one database's statistics views, over a persistent connection. Only a role in `pg_monitor` can read
-    the statements of other roles.
+    """Scraper of one database's statistics views, over a persistent connection; `dsn` is a connection string as for
+    libpq. Only a role in `pg_monitor` can read the statements of other roles.
     """
 
     source = "postgresql"

@@ -29,7 +29,7 @@ def stored_document(document: Mapping[str, Any]) -> dict[str, Any]:
 def run_summary(summary: Mapping[str, Any], manifest: Mapping[str, object] | None = None) -> dict[str, Any]:
     """Return the summary of a run of any version with the present names of its keys and values. Older versions have
     other keys in `stored`, and the outcome `cannot tell` of a window instead of `undecided`. The factors of the
-    manifest complete a summary without `factors`.
+    manifest complete a summary without `factors`; without a manifest, such a run has no factors.
     """
     found = dict(summary)
     if found and not found.get("factors"):

@@ -1,4 +1,4 @@
-"""Reads the segment files of the engine while they are being written."""
+"""Reads the segment files of the engine while they are being written. Each complete line is read once."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class Recording:
     ----------
     header : SegmentHeader or None
         Header line with the latest stages; None if no header can be read.
-    intervals : list of Interval
+    intervals : list of RecordedInterval
         Intervals of all threads, sorted by start and thread.
     ends : dict of int to str
         Message in the last line of each thread that ended normally, by thread; empty if it has no message.

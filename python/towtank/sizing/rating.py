@@ -88,9 +88,9 @@ class Rating:
 
     Attributes
     ----------
-    whole : Estimate
+    whole : RatingEstimate
         Rating with all CPUs busy.
-    alone : Estimate
+    alone : RatingEstimate
         Rating with one CPU busy and all others idle.
     """
 

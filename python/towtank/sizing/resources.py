@@ -64,7 +64,7 @@ def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
 
 
 def data_bytes(file: SizingFile, load_growth: float) -> float:
-    """Return the size of the data at the horizon, for one copy. [byte]
+    """Return the size of the data at the horizon, for one copy. The sizing file must have `data`. [byte]
 
     `load_growth` is the growth factor of the load until the horizon, without season and at least 1. It is also the
     growth factor of data whose growth rate is not stated. [1]
@@ -257,8 +257,8 @@ class PoolSize:
     units held [erlang]; waits are mean waits, and the longest mean wait allowed [s]; intervals are those over the
     random draws. `first_guess` is the size by square-root staffing, and `at_best` the smallest size that suffices
     without regard to random draws [1]. `probability` is the share of the random draws in which the wait is within the
-    limit; None without draws [ratio]. `lost` is the tier with lost nodes in the scenario that needs the largest pool.
-    `simulated` is True if the analytic solution is too inaccurate.
+    limit; None without draws [ratio]. `lost` is the tier with lost nodes in the scenario that needs the largest pool;
+    None if that is the scenario with all nodes. `simulated` is True if the analytic solution is too inaccurate.
     """
 
     name: str

@@ -237,8 +237,9 @@ class SizedTierOfInterval(_Part):
 
 class SizedInterval(_Part):
     """Hardware that an interval of the day needs: begin and end since midnight [s], load [load_unit], hardware in words
-    and by tier with its cost, value of each objective in words, and probability that all objectives hold [ratio].
-    Without hardware, `why_not` lists the reasons why even the strongest hardware tried does not suffice.
+    and by tier with its cost [cost_unit of the sizing], value of each objective in words, and probability that all
+    objectives hold, None if unknown [ratio]. Without hardware, `why_not` lists the reasons why even the strongest
+    hardware tried does not suffice; `tiers` is empty then, and also without load.
     """
 
     interval: str
@@ -256,7 +257,7 @@ class SizedInterval(_Part):
 class SizedDay(_Part):
     """Hardware by interval of the day, with the sum of the costs, each multiplied by the length of its interval in
     hours, and the cost of the hardware of the busiest interval, multiplied by the length of all intervals. The sum is
-    None if an interval has no answer.
+    None if an interval has no answer. `load_unit` is `users` or `1/s`.
     """
 
     intervals: tuple[SizedInterval, ...]

@@ -45,10 +45,10 @@ Scales = dict[str | None, Factors]
 
 @dataclass(frozen=True)
 class Found:
-    """Candidate hardware with its solution in every failure scenario, the first one with all nodes running, and their
-    simulations. The summary of the random draws has the probability of meeting all objectives, and intervals of the
-    results. `why_not` has the requirements that the candidate misses. Only the answer has its outcomes in every random
-    draw (`drawn`).
+    """Candidate hardware with its solution in every failure scenario, the first one with all nodes running, and the
+    simulation of each scenario, None without one. The summary of the random draws has the probability of meeting all
+    objectives, and intervals of the results; None without draws. `why_not` has the requirements that the candidate
+    misses. Only the answer has its outcomes in every random draw (`drawn`).
     """
 
     candidate: Candidate

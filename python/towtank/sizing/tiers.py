@@ -13,8 +13,8 @@ from towtank.units import format_size
 @dataclass(frozen=True)
 class Option:
     """Hardware option of a tier: nodes with CPUs, or disks for a tier of disks [1], speed of a CPU relative to a CPU of
-    the model with its interval [ratio], machine of each node, None if only CPUs are specified, price of all nodes, and
-    memory of a node, None if unknown or free to choose [byte].
+    the model with its interval [ratio], machine of each node, None if only CPUs are specified, price of all nodes, None
+    if unknown, and memory of a node, None if unknown or free to choose [byte].
     """
 
     nodes: int

@@ -33,10 +33,11 @@ def plan_search(load: FindLimit) -> PlannedLoad:
 def plateau_stages(
     load: FindLimit, number: int, before: float, level: float, *, again: int = 0, relieve_at: float | None = None
 ) -> list[PlannedStage]:
-    """Return the stages of one plateau. [load in 1 or 1/s]
+    """Return the stages of one plateau. All loads are numbers of users [1], or arrival rates [1/s].
 
-    `number` counts the earlier plateaus, and `again` those at the same level. `relieve_at` is the load of a stage
-    before the plateau in which a backlog drains; by default there is no such stage.
+    `before` is the load before the plateau, and `level` that of the plateau. `number` counts the earlier plateaus, and
+    `again` those at the same level. `relieve_at` is the load of a stage before the plateau in which a backlog drains;
+    by default there is no such stage.
     """
     stages: list[PlannedStage] = []
     suffix = f" #{again + 1}" if again else ""

@@ -124,7 +124,7 @@ def _is_ours() -> bool:
 
 @contextmanager
 def _nothing_enabled(run: Run) -> Iterator[None]:
-    """Disable the services that are enabled at boot during the block."""
+    """Disable the services that the block enables at boot; services that were enabled before stay enabled."""
     before = _enabled()
     try:
         yield

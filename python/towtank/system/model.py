@@ -530,7 +530,11 @@ def check_system_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Faul
 
 
 def check_system_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the content of a system file. Faults that follow from a misspelt word are reported as well."""
+    """Check the content of a system file. Faults that follow from a misspelt word are reported as well.
+
+    The checks of `SystemFile` read the tree without its malformed entries, and the valid entries as written, where a
+    host with copies is a single entry.
+    """
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:

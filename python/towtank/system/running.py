@@ -38,7 +38,8 @@ def process_facts(pid: int) -> Mapping[str, Any]:
 
 def program_name(pid: int, proc: Path = Path("/proc")) -> str:
     """Return a short name, of letters, digits, `_` and `-`, of the program that a process runs: for an interpreter, the
-    name of its script, module, archive or main class. `process` if no name can be read.
+    name of its script, module, archive or main class; otherwise the name of the process. `process` if no name can be
+    read.
     """
     name, arguments = "", list[str]()
     with suppress(OSError):

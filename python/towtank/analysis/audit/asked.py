@@ -89,7 +89,7 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[RecordedStage], number: in
     plan : dict
         Content of `plan.json`. It does not contain stages that were appended while the load ran; the rate of such a
         stage is read from `recorded`.
-    recorded : list of dict
+    recorded : sequence of RecordedStage
         Recorded stages, with their actual times.
     number : int
         Number of the stage.

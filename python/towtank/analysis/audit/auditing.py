@@ -82,7 +82,7 @@ def audit(
     plan : dict or None
         Content of `plan.json`; None if the run folder has no readable plan.
     measurement : Measurement
-    little, accounting : dict
+    little, accounting : Little or None, Accounting
         Results of the checks of Little's law and of request counts, from the run summary. The audit only repeats these
         results.
     """

@@ -259,7 +259,9 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
 
 
 def _share_failed(transactions: Sequence[Mapping[str, Any]]) -> Estimate:
-    """Return the share of failed transactions with the exact binomial interval, which assumes independent failures."""
+    """Return the share of failed transactions with the exact (Clopper-Pearson) interval of `binomial_interval`, which
+    assumes independent failures.
+    """
     failed = sum(transaction.get("errors", 0) for transaction in transactions)
     ended = failed + sum(transaction.get("count", 0) for transaction in transactions)
     if not ended:

@@ -59,7 +59,7 @@ def found_limit(runs: Sequence[RunSummary]) -> dict[str, object] | None:
 
     Parameters
     ----------
-    runs : sequence of dict
+    runs : sequence of RunSummary
         Summaries of the runs of one configuration that are not invalid.
 
     Returns

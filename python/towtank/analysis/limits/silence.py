@@ -55,8 +55,8 @@ def waited_for(objectives: Sequence[Objective], measurement: Measurement, chosen
 
 @dataclass(frozen=True)
 class _Requests:
-    """Requests of one transaction, or of all transactions, at a plateau: their number that ended in each bin, and their
-    number in progress at the end of each bin. All arrays have shape (n_bins,). [1]
+    """Requests of one transaction, or of all transactions, at a plateau, whose bins `chosen` marks: their number that
+    ended in each bin, and their number in progress at the end of each bin. All arrays have shape (n_bins,). [1]
     """
 
     measurement: Measurement

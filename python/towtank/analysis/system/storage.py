@@ -160,8 +160,8 @@ def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: fl
     was read.
 
     If one server served every read or none, the intervals have equal values and cannot show an error. The interval is
-    then the exact binomial interval of the counted reads, which assumes that the reads choose their server
-    independently.
+    then the exact (Clopper-Pearson) interval of the counted reads, see `binomial_interval`, which assumes that the
+    reads choose their server independently.
     """
     if together is None or not np.nansum(together[chosen]) > 0:
         return NO_ESTIMATE

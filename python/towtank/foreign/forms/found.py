@@ -13,7 +13,7 @@ class Found:
 
     The summary is None for a file of individual requests. `notes` are properties of the format that matter for the
     interpretation of the file's figures; `not_sent` requests were planned and not sent [1]; `cut` is the reason why the
-    file is incomplete.
+    file is incomplete; empty if it is complete.
     """
 
     summary: Summary | None = None

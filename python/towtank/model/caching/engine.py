@@ -13,7 +13,7 @@ from towtank.errors import EngineError
 
 
 def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source: IO[bytes] | None = None) -> Any:
-    """Run `towtank-engine caches` and return its answer as JSON.
+    """Run `towtank-engine caches` and return a mapping with the `answer`, or with `faults` and `more` of the trace.
 
     If the trace is a file, its path is among the options. Otherwise it is an open stream, or lines that are generated
     while the engine reads them, so that only one line is in memory at a time.

@@ -22,8 +22,8 @@ smaller reserve is soon used up. [ratio]
 @dataclass(frozen=True)
 class CachedIndex:
     """An index on disk that is read through the page cache of its host: size of the index, memory of the host, largest
-    memory that programs use, and size of a page [byte]. `skew` is the exponent of Zipf's law for the popularity of the
-    pages, >= 0; None stands for each of `SKEWS`. [1]
+    memory that programs use, and size of a page [byte]; all are > 0, except that programs may use none. `skew` is the
+    exponent of Zipf's law for the popularity of the pages, >= 0; None stands for each of `SKEWS`. [1]
     """
 
     index_bytes: int

@@ -26,7 +26,7 @@ class CacheRequest:
     """Settings for the analysis of a trace: cache sizes in `entries` [1] and `bytes` [byte], with a table of all pairs
     if both are given; metadata of an entry, which count towards the size in bytes [byte]; share of the keys to sample,
     in (0, 1], or the highest number of sampled keys [1]. The caches are filled by `warm_up` references, which are not
-    counted [1].
+    counted [1]. The visits and demands of `disk` are added to the result.
     """
 
     entries: tuple[int, ...] = ()

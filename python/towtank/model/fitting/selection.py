@@ -124,7 +124,7 @@ class Choice:
 
     Attributes
     ----------
-    chosen : Candidate or None
+    chosen : CurveCandidate or None
         Chosen candidate; None if every family is rejected.
     refused : dict
         By name of a curve family, the reason why it could not be fitted.
@@ -141,9 +141,9 @@ class Choice:
 def candidate(name: str, points: Observations, servers: int, think_s: float, held: int | None) -> CurveCandidate:
     """Fit a curve of a family to measured points and test the fit.
 
-    `think_s` is the think time if the points have none [s]. The fit leaves out the `held` highest levels. With None, it
-    uses all levels, and the test uses a second fit without the highest level. With 0, it uses all levels, and no
-    prediction is tested.
+    The name is one of `fit.CURVES`; `servers` are those of the bottleneck of a closed curve [1]. `think_s` is the think
+    time if the points have none [s]. The fit leaves out the `held` highest levels. With None, it uses all levels, and
+    the test uses a second fit without the highest level. With 0, it uses all levels, and no prediction is tested.
 
     Raises
     ------

@@ -17,7 +17,7 @@ _TITLE = "throughput, lowest level = 1"
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure of scaling: throughput divided by that of the same configuration at the lowest level. [1]
+    """Data of the figure of scaling: throughput divided by that of the same configuration at `common`. [1]
 
     `base` has the load at which the line of ideal scaling has the value 1, by configuration. `common` is the lowest
     load with a valid or suspect point in every configuration; None if no such load exists.

@@ -18,7 +18,7 @@ COMMAND_LINE = "<command line>"
 class ExportOptions:
     """Export options from the command line and the environment: URL to which metrics are sent, HTTP headers of the
     requests, hosts that may receive metrics although they are outside loopback and private networks, and the summary
-    file of a GitHub job step.
+    file of a GitHub job step, from `$GITHUB_STEP_SUMMARY`.
     """
 
     endpoint: str | None = None

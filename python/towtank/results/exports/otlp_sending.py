@@ -83,8 +83,8 @@ def send(
     allowed: Iterable[str] = (),
 ) -> int:
     """Send every body (an export request in JSON encoding) as an HTTP request, one after the other, and return the
-    number of accepted requests. `allowed` are the hosts outside loopback and private networks that may receive
-    metrics; `pause` waits for a number of seconds before a request is repeated.
+    number of accepted requests. `faults` must have checked the endpoint. `allowed` are the hosts outside loopback and
+    private networks that may receive metrics; `pause` waits for a number of seconds before a request is repeated.
 
     Raises
     ------

@@ -91,7 +91,7 @@ class RecordedSecond:
     lag, connection_wait : list of str
         Encoded histograms of the start lag, and of the time that requests waited for a pooled connection. The time is 0
         if a connection was free.
-    items : list of Item
+    items : list of SecondItem
         Transactions, then pages, then steps.
     """
 

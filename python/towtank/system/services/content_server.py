@@ -136,7 +136,7 @@ class ContentServer(NodesService):
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run a command of the content server on all CPUs, because nothing is measured yet."""
+        """Run a command of the content server on all CPUs, without the limits of its host: nothing is measured yet."""
         program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
         spec = ProcessSpec(f"{self.name}-{command}", program, self._addresses_of_others())
