@@ -253,12 +253,31 @@ def memory_misses(question: Question, outcomes: list[Outcome], drawn: Draws | No
 
 @dataclass(frozen=True)
 class PoolSize:
-    """Size of a connection pool [1], None if no size suffices for the reason `why_not`. Its work is the mean number of
-    units held [erlang]; waits are mean waits, and the longest mean wait allowed [s]; intervals are those over the
-    random draws. `first_guess` is the size by square-root staffing, and `at_best` the smallest size that suffices
-    without regard to random draws [1]. `probability` is the share of the random draws in which the wait is within the
-    limit; None without draws [ratio]. `lost` is the tier with lost nodes in the scenario that needs the largest pool;
-    None if that is the scenario with all nodes. `simulated` is True if the analytic solution is too inaccurate.
+    """Size of a connection pool.
+
+    Attributes
+    ----------
+    name : str
+    size : int or None
+        Size; None if no size suffices. [1]
+    work : float
+        Mean number of units held. [erlang]
+    first_guess : int
+        First estimate of the size, by square-root staffing. [1]
+    wait_s, limit_s : float
+        Mean wait for a unit, and the longest mean wait allowed. [s]
+    why_not : str
+        Reason why no size was found; empty if a size was found.
+    work_interval, wait_interval : Interval or None
+        Intervals of `work` and `wait_s` over the random draws; None without draws.
+    at_best : int or None
+        Smallest size that suffices for the best estimates; random draws are not considered. [1]
+    probability : float or None
+        Share of the random draws in which the wait is within the limit; None without random draws. [ratio]
+    lost : str or None
+        Tier with lost nodes in the scenario that needs the largest pool; None if this is the scenario with all nodes.
+    simulated : bool
+        True if the wait was simulated because the analytic solution is too inaccurate.
     """
 
     name: str

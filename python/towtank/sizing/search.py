@@ -45,10 +45,21 @@ Scales = dict[str | None, Factors]
 
 @dataclass(frozen=True)
 class Found:
-    """Candidate hardware with its solution in every failure scenario, the first one with all nodes running, and the
-    simulation of each scenario, None without one. The summary of the random draws has the probability of meeting all
-    objectives, and intervals of the results; None without draws. `why_not` has the requirements that the candidate
-    misses. Only the answer has its outcomes in every random draw (`drawn`).
+    """Candidate hardware with its solution in every failure scenario.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    outcomes : tuple of Outcome
+        Solutions; the first solution is for all nodes running.
+    summary : Summary or None
+        Probability of meeting all objectives, and intervals of the results; None without random draws.
+    simulated : tuple of Simulated or None
+        Simulations, one for each scenario; None without simulation.
+    why_not : tuple of str
+        Reasons why the candidate is not the answer; empty if it meets all requirements.
+    drawn : Draws or None
+        Outcomes in every random draw, stored only for the answer; otherwise None.
     """
 
     candidate: Candidate

@@ -70,9 +70,23 @@ class Station:
 
 @dataclass(frozen=True)
 class Shared:
-    """Host that all bottleneck servers use together, such as a database or a gateway: CPU time of a transaction with
-    its standard error [s], CPUs when it was measured and in the predicted configuration [1], highest measured
-    utilization, in [0, 1], and period of its CPU quota [s].
+    """Host that all bottleneck servers use together, such as a database or a gateway.
+
+    Attributes
+    ----------
+    name : str
+    demand_s : float
+        CPU time of a transaction. [s]
+    error_s : float
+        Standard error of `demand_s`. [s]
+    cpus : float
+        CPUs of the host when it was measured. [1]
+    cpus_then : float
+        CPUs of the host in the predicted configuration. [1]
+    utilization : float
+        Highest measured utilization, in [0, 1].
+    period_s : float
+        Period of its CPU quota. [s]
     """
 
     name: str

@@ -56,8 +56,18 @@ class FitTest:
 
 @dataclass(frozen=True)
 class HeldOutPoint:
-    """Point that was left out of a fit, with the prediction of the fit: load [1] or [1/s], throughputs [1/s], response
-    times [s], None if response times or think times are unknown, and relative errors of the predictions [ratio].
+    """Point that was left out of a fit, with the prediction of the fit.
+
+    Attributes
+    ----------
+    load : float
+        Load. [1] or [1/s]
+    measured_throughput, predicted_throughput : float
+        [1/s]
+    error : float
+        Relative error of the predicted throughput. [ratio]
+    measured_response_s, predicted_response_s, response_error : float or None
+        Response times [s] and relative error [ratio]; None if response times or think times are unknown.
     """
 
     load: float

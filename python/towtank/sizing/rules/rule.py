@@ -37,8 +37,22 @@ class StepTree:
 
 @dataclass
 class Rule:
-    """Rule of thumb with parsed formulas: the rule as written in its file, full title of the source document, and units
-    of every input and of the result.
+    """Rule of thumb with parsed formulas.
+
+    Attributes
+    ----------
+    name, topic, file : str
+        Name, topic, and file of the rule.
+    entry : RuleEntry
+        The rule as written in its file.
+    document : str
+        Full title of the source document.
+    formula, valid_when, applies_when, follows_when : Tree or None
+    steps : list of StepTree
+    units : dict of str to Unit
+        Unit of every input.
+    unit : Unit
+        Unit of the result.
     """
 
     name: str
