@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from towtank.analysis.run_summary_forms import StoredFileForm
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
 from towtank.distributions import binomial_interval
-from towtank.files import read_regular
+from towtank.documents import malformed, usable_entries
+from towtank.errors import StudyError
 from towtank.results import (
     ITEM_DIFFERENT,
     ITEM_FATES,
@@ -21,28 +22,46 @@ from towtank.results import (
     RunFolder,
     earlier,
     read_ledger,
+    read_object,
 )
 
 Json = dict[str, Any]
 COUNTS = ("acknowledged", "removed", "uncertain", "read", *ITEM_FATES)
 # The run summary lists at most this number of documents individually; `stored.json` lists more.
 _NAMED_AT_MOST = 20
+STORED_DAMAGED = "stored.json is damaged: "
+"""Beginning of the reason in an entry `stored` if the file `stored.json` has faults."""
 _CUT_OFF = "the run was cut off before the read-back"
 
 
 def read_stored(run: RunFolder) -> Json | None:
     """Read the counts of stored documents of a run. Return None if the system confirmed no document as stored.
 
-    If `stored.json` does not exist, the counts are derived from the records of the engine about stored documents.
+    If `stored.json` does not exist or cannot be used, the counts are derived from the records of the engine about
+    stored documents. Faults of the file are added to the entry `reason`.
     """
     try:
-        document = json.loads(read_regular(run.stored))
-        return earlier.stored_document(document) if isinstance(document, dict) else None
-    except (OSError, ValueError):
-        return _cut_off(run)
+        document = earlier.stored_document(read_object(run.stored))
+    except FileNotFoundError:
+        return _cut_off(run, _CUT_OFF)
+    except (OSError, ValueError, StudyError):
+        return _cut_off(run, f"{STORED_DAMAGED}it cannot be read") or _unknown(f"{STORED_DAMAGED}it cannot be read")
+    faults = malformed(StoredFileForm, document)
+    if not faults:
+        return document
+    usable = dict(usable_entries(StoredFileForm, document))
+    what = f"{STORED_DAMAGED}{'; '.join(faults.values())}"
+    if not usable.keys() >= {*COUNTS, "kinds"}:
+        return _cut_off(run, what) or _unknown(what)
+    return {**usable, "reason": "; ".join(map(str, filter(None, (usable.get("reason"), what))))}
 
 
-def _cut_off(run: RunFolder) -> Json | None:
+def _unknown(reason: str) -> Json:
+    """Return the counts of a run without any record of its stored documents."""
+    return {**dict.fromkeys(COUNTS, 0), "reason": reason, "kinds": {}}
+
+
+def _cut_off(run: RunFolder, reason: str) -> Json | None:
     if not any(run.engine.glob(STORED_NOTES)):
         return None
     ledger = read_ledger(run.engine)
@@ -61,7 +80,7 @@ def _cut_off(run: RunFolder) -> Json | None:
         **dict.fromkeys(COUNTS, 0),
         "acknowledged": acknowledged,
         ITEM_UNREAD: acknowledged,
-        "reason": _CUT_OFF,
+        "reason": reason,
         "kinds": kinds,
     }
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
-from towtank.analysis.stored import count_of
+from towtank.analysis.stored import STORED_DAMAGED, count_of
 from towtank.analysis.system.entries import HostUse
 from towtank.analysis.system.limited_disks import LIMITS
 from towtank.digging import dig
@@ -163,3 +163,5 @@ def lost_or_unknown(found: Mapping[str, Any] | None, *, had_events: bool = False
         why = f": {found['reason']}" if found.get("reason") else ""
         text = f"of {found['acknowledged']} documents confirmed as stored, {unknown:.0f} could not be read back{why}"
         yield Doubt(DoubtKind.STORED_UNKNOWN, DoubtLevel.SUSPECT, text, unknown, 0.0)
+    elif STORED_DAMAGED in str(found.get("reason")):
+        yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, str(found["reason"]))
