@@ -102,10 +102,10 @@ def test_a_run_that_was_cut_off_says_what_was_not_read_back(tmp_path: Path) -> N
         ("", "it cannot be read"),
         ('{"reason": null, "kin', "it cannot be read"),
         ("[]", "it cannot be read"),
-        ("{}", "must have the key 'acknowledged', got none"),
+        ('{"kinds": 5}', "kinds must be a mapping of keys to values"),
         (json.dumps({**document(), "lost": "few"}), "lost must be"),
         (json.dumps({**document(), "kinds": ["documents"]}), "kinds must be a mapping of keys to values"),
-        (json.dumps({**document(), "kinds": {"documents": {}}}), "kinds.documents must have the key 'acknowledged'"),
+        (json.dumps({**document(), "kinds": {"documents": []}}), "kinds.documents must be a mapping of keys to values"),
     ],
 )
 @pytest.mark.parametrize("has_notes", [True, False])
@@ -123,6 +123,22 @@ def test_a_damaged_file_is_a_doubt_and_never_the_end_of_a_summary(
         "suspect",
     )
     assert f"stored.json is damaged: {fault}" in doubt.message
+
+
+@pytest.mark.parametrize(
+    ("found", "fault"),
+    [
+        ({}, "it must have the key 'kinds', got none"),
+        ({**document(), "lost": None}, "it must have the key 'lost', got none"),
+        ({**document(), "kinds": {"documents": {}}}, "kinds.documents must have the key 'acknowledged', got none"),
+    ],
+)
+def test_a_missing_count_is_a_doubt_and_not_zero(found: dict[str, Any], fault: str, tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "r001", {})
+    run.stored.write_text(json.dumps(found))
+    (doubt,) = doubts(stored(read_stored(run)))
+    assert (doubt.kind, doubt.level) == (DoubtKind.DATA_DAMAGED, "suspect")
+    assert doubt.message == f"stored.json is damaged: {fault}"
 
 
 def test_of_the_named_documents_only_the_malformed_one_is_lost(tmp_path: Path) -> None:

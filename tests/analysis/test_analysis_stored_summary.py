@@ -165,6 +165,13 @@ def test_a_summary_with_a_malformed_inner_entry_is_not_whole(
     describe_study({"study": "stored"}, [readable_summary(damaged, FILE)])
 
 
+@pytest.mark.parametrize("key", ["count", "errors", "throughput_per_s", "response_time_s"])
+def test_a_summary_whose_transaction_lacks_a_number_is_not_whole(summary: dict[str, Any], key: str) -> None:
+    name, found = next(iter(summary["transactions"].items()))
+    without = {inner: value for inner, value in found.items() if inner != key}
+    assert not is_whole({**summary, "transactions": {**summary["transactions"], name: without}})
+
+
 def test_a_study_names_a_malformed_reason_and_keeps_the_others() -> None:
     reasons = [DOUBT, "late", {**DOUBT, "message": 5}, {**DOUBT, "message": "later"}]
     found = StudySummary.model_validate({"verdict": {"level": "suspect", "reasons": reasons, "valid_runs": 3}}).verdict

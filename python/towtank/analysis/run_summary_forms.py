@@ -5,7 +5,7 @@ further keys.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -122,24 +122,24 @@ class StoredForm:
 
 @dataclass(frozen=True)
 class _Counts:
-    acknowledged: _Number
-    removed: _Number
-    uncertain: _Number
-    read: _Number
-    found: _Number
-    lost: _Number
-    different: _Number
-    unreadable: _Number
-    unread: _Number
+    acknowledged: _Number | None = None
+    removed: _Number | None = None
+    uncertain: _Number | None = None
+    read: _Number | None = None
+    found: _Number | None = None
+    lost: _Number | None = None
+    different: _Number | None = None
+    unreadable: _Number | None = None
+    unread: _Number | None = None
 
 
 @dataclass(frozen=True)
 class _CountsOfKind(_Counts):
-    named: tuple[_StoredItem, ...]
+    named: tuple[_StoredItem, ...] = ()
 
 
 @dataclass(frozen=True)
 class StoredFileForm(_Counts):
     """Counts of `stored.json`. [1]"""
 
-    kinds: dict[str, _CountsOfKind]
+    kinds: dict[str, _CountsOfKind] = field(default_factory=dict)

@@ -89,6 +89,8 @@ def stored(document: Json | None) -> Json | None:
     """Return the entry `stored` of a run summary; None if the system confirmed no document as stored."""
     if document is None:
         return None
+    if missing := _missing(document):
+        return stored(_unknown(f"{STORED_DAMAGED}{missing}"))
     kinds = {kind: _kind(about) for kind, about in document["kinds"].items()}
     named = [{"kind": kind, **each} for kind, about in document["kinds"].items() for each in about["named"]]
     named.sort(key=lambda entry: entry["acknowledged_s"])
@@ -105,6 +107,20 @@ def stored(document: Json | None) -> Json | None:
             for entry in named[:_NAMED_AT_MOST]
         ],
     }
+
+
+def _missing(document: Json) -> str | None:
+    """Return the fault that counts of stored documents lack a number or a list; None if they are complete."""
+    if "kinds" not in document:
+        return "it must have the key 'kinds', got none"
+    for place, counts, keys in (
+        ("it", document, COUNTS),
+        *((f"kinds.{kind}", about, (*COUNTS, "named")) for kind, about in document["kinds"].items()),
+    ):
+        for key in keys:
+            if counts.get(key) is None:
+                return f"{place} must have the key {key!r}, got none"
+    return None
 
 
 def _kind(about: Json) -> Json:

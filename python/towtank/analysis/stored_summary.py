@@ -18,6 +18,7 @@ _WHY = "A malformed entry was left out, so its value is unknown."
 _ALWAYS = frozenset(
     {"verdict", "window", "throughput_per_s", "response_time_s", "errors", "transactions", "tiers", "damage"}
 )
+_ALWAYS_OF_TRANSACTION = frozenset({"count", "errors", "throughput_per_s", "response_time_s"})
 _HINT = "make the folder writable, so that Towtank computes this summary again from the records"
 
 
@@ -25,8 +26,12 @@ def is_whole(summary: Mapping[str, object]) -> bool:
     """Return True if a run summary has the entries of every version of the format, and none of its entries is
     malformed.
     """
-    has_reasons = isinstance(dig(summary, "verdict", "reasons"), list)
-    return summary.keys() >= _ALWAYS and has_reasons and not malformed(RunSummary, summary)
+    if not summary.keys() >= _ALWAYS or malformed(RunSummary, summary):
+        return False
+    transactions = dig(summary, "transactions").values()
+    has_all = all(each.keys() >= _ALWAYS_OF_TRANSACTION for each in transactions)
+    has_errors = dig(summary, "errors").keys() >= {"count", "share"}
+    return has_all and has_errors and isinstance(dig(summary, "verdict", "reasons"), list)
 
 
 def readable_summary(summary: kept.Document, file: str) -> kept.Document:
