@@ -172,6 +172,12 @@ def test_a_summary_whose_transaction_lacks_a_number_is_not_whole(summary: dict[s
     assert not is_whole({**summary, "transactions": {**summary["transactions"], name: without}})
 
 
+@pytest.mark.parametrize("key", ["level", "reasons"])
+def test_a_summary_whose_verdict_lacks_a_part_is_not_whole(summary: dict[str, Any], key: str) -> None:
+    verdict = {inner: value for inner, value in summary["verdict"].items() if inner != key}
+    assert not is_whole({**summary, "verdict": verdict})
+
+
 def test_a_study_names_a_malformed_reason_and_keeps_the_others() -> None:
     reasons = [DOUBT, "late", {**DOUBT, "message": 5}, {**DOUBT, "message": "later"}]
     found = StudySummary.model_validate({"verdict": {"level": "suspect", "reasons": reasons, "valid_runs": 3}}).verdict

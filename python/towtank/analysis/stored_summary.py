@@ -31,7 +31,8 @@ def is_whole(summary: Mapping[str, object]) -> bool:
     transactions = dig(summary, "transactions").values()
     has_all = all(each.keys() >= _ALWAYS_OF_TRANSACTION for each in transactions)
     has_errors = dig(summary, "errors").keys() >= {"count", "share"}
-    return has_all and has_errors and isinstance(dig(summary, "verdict", "reasons"), list)
+    has_verdict = dig(summary, "verdict", "level") in VERDICTS and isinstance(dig(summary, "verdict", "reasons"), list)
+    return has_all and has_errors and has_verdict
 
 
 def readable_summary(summary: kept.Document, file: str) -> kept.Document:
