@@ -114,9 +114,10 @@ class Conclusion:
     def of(cls, summary: object) -> Conclusion:
         """Read the conclusion in the summary of a study; empty without one."""
         found = dig(summary, "conclusion")
-        lists = {name: tuple(map(str, dig(found, name) or ())) for name in _LISTS}
+        given = {name: dig(found, name) for name in _LISTS}
+        lists = {name: tuple(map(str, each)) for name, each in given.items() if isinstance(each, list | tuple)}
         word = dig(found, "certainty")
-        return cls(**lists, certainty=Certainty(word) if word in set(Certainty) else None)
+        return cls(**lists, certainty=Certainty(word) if isinstance(word, str) and word in set(Certainty) else None)
 
     def document(self) -> dict[str, str | list[str] | None]:
         """Return the conclusion as JSON for the summary of a study."""

@@ -16,6 +16,7 @@ def evidence(bad: int = 0, histograms: int = 0, torn: bool = False, found: int =
         manifest={"run": "r001"},
         summary=summary,
         engine=None,
+        manifest_faults={},
         bad_histograms=histograms,
         workers=2,
         workers_found=found,

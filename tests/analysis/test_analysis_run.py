@@ -10,6 +10,7 @@ from results_1 import copy_of_results_1
 from synthetic_runs import Script, Stage, even_schedule, write_run
 
 from towtank.analysis import summarize_run
+from towtank.analysis.comparing.sides import side_of
 from towtank.results.folder import RunFolder
 
 USERS, RESPONSE_S, THINK_S, SERVICE_S = 8, 0.25, 0.75, 0.05
@@ -312,6 +313,35 @@ def test_an_empty_folder_gives_a_summary(tmp_path):
     assert summary["throughput_per_s"]["value"] is None
     assert summary["window"] is None
     assert {"interrupted", "no_steady_state"} <= kinds(summary, "invalid")
+
+
+@pytest.mark.parametrize(
+    ("entry", "fault"),
+    [
+        ({"pinning": {"generator": -3}}, "pinning.generator must be a list"),
+        ({"index": {}}, "index must be a whole number"),
+        ({"tiers": {"content": 5}}, "tiers.content must be a mapping of keys to values"),
+        ({"started_wall_ns": 1e308}, "started_wall_ns must be a whole number"),
+        ({"users": "many"}, "users must be a number"),
+    ],
+)
+def test_a_malformed_entry_of_the_manifest_costs_only_itself_and_is_named(run, entry, fault):
+    before, manifest = summarize_run(run), json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps({**manifest, **entry}))
+    found = summarize_run(run)
+    assert [found[key] for key in ("throughput_per_s", "factors")] == [
+        before[key] for key in ("throughput_per_s", "factors")
+    ]
+    assert found["verdict"]["level"] == "suspect"
+    assert any(reason["message"].startswith(f"run.json: {fault}") for reason in found["verdict"]["reasons"])
+    assert len(side_of([str(run.path)]).runs) == 1
+
+
+@pytest.mark.parametrize("text", ["{half", "[" * 100_000, "[]"])
+def test_a_run_without_a_readable_manifest_can_be_compared(run, text):
+    (run.path / "run.json").write_text(text)
+    (compared,) = side_of([str(run.path)]).runs
+    assert compared.verdict == "suspect"
 
 
 def test_without_a_manifest_there_is_a_summary_too(run):

@@ -96,6 +96,63 @@ def test_a_run_that_was_cut_off_says_what_was_not_read_back(tmp_path: Path) -> N
     assert read_stored(run) == document()
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "it cannot be read"),
+        ('{"reason": null, "kin', "it cannot be read"),
+        ("[]", "it cannot be read"),
+        ('{"kinds": 5}', "kinds must be a mapping of keys to values"),
+        (json.dumps({**document(), "lost": "few"}), "lost must be"),
+        (json.dumps({**document(), "kinds": ["documents"]}), "kinds must be a mapping of keys to values"),
+        (json.dumps({**document(), "kinds": {"documents": []}}), "kinds.documents must be a mapping of keys to values"),
+    ],
+)
+@pytest.mark.parametrize("has_notes", [True, False])
+def test_a_damaged_file_is_a_doubt_and_never_the_end_of_a_summary(
+    text: str, fault: str, has_notes: bool, tmp_path: Path
+) -> None:
+    run = RunFolder.create(tmp_path / "r001", {})
+    if has_notes:
+        note = {"k": "stored", "t_ns": 5, "begun_ns": 1, "of": "documents", "key": "d1", "bytes": 1, "sha256": "aa"}
+        (run.engine / "stored-00.ndjson").write_bytes(lines.encode(note))
+    run.stored.write_text(text)
+    (doubt,) = doubts(stored(read_stored(run)))
+    assert (doubt.kind, doubt.level) == (
+        DoubtKind.STORED_UNKNOWN if has_notes else DoubtKind.DATA_DAMAGED,
+        "suspect",
+    )
+    assert f"stored.json is damaged: {fault}" in doubt.message
+
+
+@pytest.mark.parametrize(
+    ("found", "fault"),
+    [
+        ({}, "it must have the key 'kinds', got none"),
+        ({**document(), "lost": None}, "it must have the key 'lost', got none"),
+        ({**document(), "kinds": {"documents": {}}}, "kinds.documents must have the key 'acknowledged', got none"),
+    ],
+)
+def test_a_missing_count_is_a_doubt_and_not_zero(found: dict[str, Any], fault: str, tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "r001", {})
+    run.stored.write_text(json.dumps(found))
+    (doubt,) = doubts(stored(read_stored(run)))
+    assert (doubt.kind, doubt.level) == (DoubtKind.DATA_DAMAGED, "suspect")
+    assert doubt.message == f"stored.json is damaged: {fault}"
+
+
+def test_of_the_named_documents_only_the_malformed_one_is_lost(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "r001", {})
+    run.stored.write_text(json.dumps(document(lost=0, different=0, named=[NAMED, {**NAMED, "acknowledged_s": "late"}])))
+    found = stored(read_stored(run))
+    assert found is not None
+    assert [entry["key"] for entry in found["named"]] == ["d7"]
+    assert found["acknowledged"] == 100
+    (doubt,) = doubts(found)
+    assert (doubt.kind, doubt.level) == (DoubtKind.DATA_DAMAGED, "suspect")
+    assert "kinds.documents.named[1].acknowledged_s must be a number" in doubt.message
+
+
 def judged(*runs: dict, text: str = "stored.lost <= 1") -> dict:
     point = {
         "load": 4,

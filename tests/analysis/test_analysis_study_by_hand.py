@@ -180,7 +180,7 @@ def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
     # A throughput of 99.7 /s is only 8 % below the arrival rate of 108 /s. But the number of transactions in the system
     # grew from 70 to 282, so the system is overloaded.
     top = made("r3", 108, 99.7, verdict="suspect")
-    top["window"] = {"growth": {"is_significant": True}}
+    top["window"] = {"start_s": 0.0, "end_s": 60.0, "growth": {"is_significant": True}}
     doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left unfinished"}
     top["verdict"]["reasons"] = [{**doubt, "seen": 0.09, "limit": 0.05}]
     runs = [made("r1", 50, 50.0), made("r2", 85, 85.0), top]

@@ -10,7 +10,8 @@ from towtank.model.fitting.measured import Configuration
 
 
 def run(name: str, *seen: float) -> dict[str, Any]:
-    reasons = [{"kind": "not_attributed", "seen": share, "message": f"{share:.0%} of its CPUs"} for share in seen]
+    doubt = {"kind": "not_attributed", "level": "suspect"}
+    reasons = [{**doubt, "seen": share, "message": f"{share:.0%} of its CPUs"} for share in seen]
     return {"run": name, "verdict": {"level": "suspect" if seen else "valid", "reasons": reasons}}
 
 

@@ -138,7 +138,10 @@ def judged(runs: dict[str, dict[str, Any]], loads: dict[str, float]) -> Any:
 
 
 def test_invalid_runs_are_left_out_with_what_made_them_invalid() -> None:
-    reasons = [{"level": "invalid", "message": "a thread is missing"}, {"level": "suspect", "message": "late starts"}]
+    reasons = [
+        {"kind": "data_damaged", "level": "invalid", "message": "a thread is missing"},
+        {"kind": "start_lag", "level": "suspect", "message": "late starts"},
+    ]
     invalid = {"verdict": {"level": "invalid", "reasons": reasons}, "users": {"asked": 30}}
     empty = {"verdict": {"level": "valid", "reasons": []}, "users": {"asked": 40}, "laws": {"little": None}}
     findings, excluded = judged({"r001": invalid, "r002": empty}, {"r001": 30.0, "r002": 40.0})

@@ -8,7 +8,8 @@ from towtank.model.fitting.measured import Resource, _resources
 
 
 def resources(pinned: list[int], **tiers: tuple[float, str | None]) -> list[Resource]:
-    run: Any = SimpleNamespace(manifest={"tiers": {name: {"cpus": pinned} for name in tiers}})
+    manifest = {"tiers": {name: {"cpus": pinned} for name in tiers}}
+    run: Any = SimpleNamespace(usable_manifest=lambda: (manifest, {}))
     found = {name: {"cpus_allotted": cpus, "cpu_control_group": group} for name, (cpus, group) in tiers.items()}
     return _resources([run], [RunSummary.read({"tiers": found})])
 

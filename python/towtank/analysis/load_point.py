@@ -16,13 +16,12 @@ from pydantic import (
     ConfigDict,
     ModelWrapValidatorHandler,
     PlainSerializer,
-    ValidationError,
     model_validator,
 )
 
 from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, RUNS, Estimate, estimate_from_document
-from towtank.documents import without_malformed
+from towtank.documents import read_usable
 from towtank.estimates import few_digits, interval_texts
 from towtank.over_runs import Range
 
@@ -39,19 +38,16 @@ Measured = Annotated[Estimate, BeforeValidator(_estimate), PlainSerializer(Estim
 
 
 class Part(BaseModel):
-    """Part of a study summary. A malformed key gets the default of its field, so that the other keys can be read."""
+    """Part of a study summary. A malformed key gets the default of its field, and a list is read without its malformed
+    objects, so that the other entries can be read.
+    """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, serialize_by_alias=True, defer_build=True)
 
     @model_validator(mode="wrap")
     @classmethod
     def _without_malformed_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        try:
-            return handler(data)
-        except ValidationError as error:
-            if not isinstance(data, Mapping):
-                raise
-            return handler(without_malformed(data, error))
+        return read_usable(handler, data) if isinstance(data, Mapping) else handler(data)
 
 
 class AtLoad(Part):

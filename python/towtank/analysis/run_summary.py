@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from towtank.analysis.audit.auditing import Audit
 from towtank.analysis.backlog import Backlog
@@ -18,6 +18,7 @@ from towtank.analysis.laws import Accounting, Laws
 from towtank.analysis.load import Distribution, Errors, Step, Transaction
 from towtank.analysis.pauses import Pauses
 from towtank.analysis.recovery import EventResult
+from towtank.analysis.run_summary_forms import DatabaseForm, DoubtForm, LimitForm, StoredForm, WindowForm
 from towtank.analysis.service_logs import ServiceLog
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.system.balance import Balance
@@ -36,7 +37,7 @@ from towtank.analysis.system.spread import Spread
 from towtank.analysis.system.storage import Storage
 from towtank.analysis.unfinished import Unfinished
 from towtank.analysis.user_groups import UserGroup
-from towtank.documents import document_of, record_of
+from towtank.documents import document_of, has_form, record_of
 from towtank.load_level import Load
 
 
@@ -90,7 +91,7 @@ class RunVerdict:
     """Verdict on a run, with the doubts and the checks that were not made. A run without a verdict is invalid."""
 
     level: VerdictLevel = "invalid"
-    reasons: Sequence[Mapping[str, Any]] = ()
+    reasons: Sequence[Annotated[Mapping[str, Any], has_form(DoubtForm)]] = ()
     not_checked: tuple[NotChecked, ...] = ()
 
 
@@ -114,7 +115,7 @@ class RunSummary:
     factors: dict[str, str | int | float | bool] = field(default_factory=dict)
     status: str | None = None
     verdict: RunVerdict = field(default_factory=RunVerdict)
-    window: Mapping[str, Any] | None = None
+    window: Annotated[Mapping[str, Any] | None, has_form(WindowForm)] = None
     users: Users = field(default_factory=Users)
     rate: Number | None = None
     throughput_per_s: Estimate = NO_ESTIMATE
@@ -143,15 +144,15 @@ class RunSummary:
     unfinished: Unfinished | None = None
     pauses: Pauses | None = None
     bounds: tuple[Bound, ...] = ()
-    limit: Mapping[str, object] | None = None
+    limit: Annotated[Mapping[str, object] | None, has_form(LimitForm)] = None
     generator: Generator = field(default_factory=Generator)
     connections: Connections = field(default_factory=Connections)
     failed_exchanges: Sequence[Mapping[str, object]] | None = None
     balance: dict[str, Balance] = field(default_factory=dict)
     spread: dict[str, Spread] = field(default_factory=dict)
     storage: Storage | None = None
-    databases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    stored: Mapping[str, Any] | None = None
+    databases: Mapping[str, Annotated[Mapping[str, Any], has_form(DatabaseForm)]] = field(default_factory=dict)
+    stored: Annotated[Mapping[str, Any] | None, has_form(StoredForm)] = None
     logs: dict[str, ServiceLog | None] | None = None
     events: dict[str, EventResult] = field(default_factory=dict)
     timeline: Mapping[str, Any] = field(default_factory=dict)

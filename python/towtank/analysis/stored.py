@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from towtank.analysis.run_summary_forms import StoredFileForm
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
 from towtank.distributions import binomial_interval
-from towtank.files import read_regular
+from towtank.documents import malformed, usable_entries
+from towtank.errors import StudyError
 from towtank.results import (
     ITEM_DIFFERENT,
     ITEM_FATES,
@@ -21,28 +22,46 @@ from towtank.results import (
     RunFolder,
     earlier,
     read_ledger,
+    read_object,
 )
 
 Json = dict[str, Any]
 COUNTS = ("acknowledged", "removed", "uncertain", "read", *ITEM_FATES)
 # The run summary lists at most this number of documents individually; `stored.json` lists more.
 _NAMED_AT_MOST = 20
+STORED_DAMAGED = "stored.json is damaged: "
+"""Beginning of the reason in an entry `stored` if the file `stored.json` has faults."""
 _CUT_OFF = "the run was cut off before the read-back"
 
 
 def read_stored(run: RunFolder) -> Json | None:
     """Read the counts of stored documents of a run. Return None if the system confirmed no document as stored.
 
-    If `stored.json` does not exist, the counts are derived from the records of the engine about stored documents.
+    If `stored.json` does not exist or cannot be used, the counts are derived from the records of the engine about
+    stored documents. Faults of the file are added to the entry `reason`.
     """
     try:
-        document = json.loads(read_regular(run.stored))
-        return earlier.stored_document(document) if isinstance(document, dict) else None
-    except (OSError, ValueError):
-        return _cut_off(run)
+        document = earlier.stored_document(read_object(run.stored))
+    except FileNotFoundError:
+        return _cut_off(run, _CUT_OFF)
+    except (OSError, ValueError, StudyError):
+        return _cut_off(run, f"{STORED_DAMAGED}it cannot be read") or _unknown(f"{STORED_DAMAGED}it cannot be read")
+    faults = malformed(StoredFileForm, document)
+    if not faults:
+        return document
+    usable = dict(usable_entries(StoredFileForm, document))
+    what = f"{STORED_DAMAGED}{'; '.join(faults.values())}"
+    if not usable.keys() >= {*COUNTS, "kinds"}:
+        return _cut_off(run, what) or _unknown(what)
+    return {**usable, "reason": "; ".join(map(str, filter(None, (usable.get("reason"), what))))}
 
 
-def _cut_off(run: RunFolder) -> Json | None:
+def _unknown(reason: str) -> dict[str, object]:
+    """Return the counts of a run without any record of its stored documents."""
+    return {**dict.fromkeys(COUNTS, 0), "reason": reason, "kinds": {}}
+
+
+def _cut_off(run: RunFolder, reason: str) -> Json | None:
     if not any(run.engine.glob(STORED_NOTES)):
         return None
     ledger = read_ledger(run.engine)
@@ -61,7 +80,7 @@ def _cut_off(run: RunFolder) -> Json | None:
         **dict.fromkeys(COUNTS, 0),
         "acknowledged": acknowledged,
         ITEM_UNREAD: acknowledged,
-        "reason": _CUT_OFF,
+        "reason": reason,
         "kinds": kinds,
     }
 
@@ -70,8 +89,11 @@ def stored(document: Json | None) -> Json | None:
     """Return the entry `stored` of a run summary; None if the system confirmed no document as stored."""
     if document is None:
         return None
-    kinds = {kind: _kind(about) for kind, about in document["kinds"].items()}
-    named = [{"kind": kind, **each} for kind, about in document["kinds"].items() for each in about["named"]]
+    if missing := _missing(document):
+        return stored(_unknown(f"{STORED_DAMAGED}{missing}"))
+    counts = document["kinds"]
+    kinds = {kind: _kind(about) for kind, about in counts.items()}
+    named = [{"kind": kind, **each} for kind, about in counts.items() for each in about["named"]]
     named.sort(key=lambda entry: entry["acknowledged_s"])
     sums = {key: document[key] for key in COUNTS}
     if any(about.get("sample") for about in document["kinds"].values()):
@@ -86,6 +108,20 @@ def stored(document: Json | None) -> Json | None:
             for entry in named[:_NAMED_AT_MOST]
         ],
     }
+
+
+def _missing(document: Mapping[str, Any]) -> str | None:
+    """Return the fault that counts of stored documents lack a number or a list; None if they are complete."""
+    if "kinds" not in document:
+        return "it must have the key 'kinds', got none"
+    for place, counts, keys in (
+        ("it", document, COUNTS),
+        *((f"kinds.{kind}", about, (*COUNTS, "named")) for kind, about in document["kinds"].items()),
+    ):
+        for key in keys:
+            if counts.get(key) is None:
+                return f"{place} must have the key {key!r}, got none"
+    return None
 
 
 def _kind(about: Json) -> Json:

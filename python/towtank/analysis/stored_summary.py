@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 from towtank.analysis.doubts import VERDICTS, Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.run_summary_forms import is_written_doubt
 from towtank.digging import dig
-from towtank.documents import malformed
+from towtank.documents import malformed, usable_entries
 from towtank.results import kept
 
 _WHY = "A malformed entry was left out, so its value is unknown."
@@ -17,6 +18,7 @@ _WHY = "A malformed entry was left out, so its value is unknown."
 _ALWAYS = frozenset(
     {"verdict", "window", "throughput_per_s", "response_time_s", "errors", "transactions", "tiers", "damage"}
 )
+_ALWAYS_OF_TRANSACTION = frozenset({"count", "errors", "throughput_per_s", "response_time_s"})
 _HINT = "make the folder writable, so that Towtank computes this summary again from the records"
 
 
@@ -24,7 +26,13 @@ def is_whole(summary: Mapping[str, object]) -> bool:
     """Return True if a run summary has the entries of every version of the format, and none of its entries is
     malformed.
     """
-    return summary.keys() >= _ALWAYS and not malformed(RunSummary, summary)
+    if not summary.keys() >= _ALWAYS or malformed(RunSummary, summary):
+        return False
+    transactions = dig(summary, "transactions").values()
+    has_all = all(each.keys() >= _ALWAYS_OF_TRANSACTION for each in transactions)
+    has_errors = dig(summary, "errors").keys() >= {"count", "share"}
+    has_verdict = dig(summary, "verdict", "level") in VERDICTS and isinstance(dig(summary, "verdict", "reasons"), list)
+    return has_all and has_errors and has_verdict
 
 
 def readable_summary(summary: kept.Document, file: str) -> kept.Document:
@@ -43,8 +51,8 @@ def readable_summary(summary: kept.Document, file: str) -> kept.Document:
     if not faults:
         return summary
     level = DoubtLevel.INVALID if "verdict" in faults else DoubtLevel.SUSPECT
-    usable = {key: value for key, value in summary.items() if key not in faults}
-    return _doubted({**usable, "verdict": dig(summary, "verdict")}, left_out(file, faults, level, (_WHY, _HINT)))
+    usable = {"verdict": dig(summary, "verdict"), **usable_entries(RunSummary, summary)}
+    return _doubted(usable, left_out(file, faults, level, (_WHY, _HINT)))
 
 
 def with_known_verdict(run: kept.Document) -> kept.Document:
@@ -68,6 +76,6 @@ def _doubted(run: Mapping[str, object], doubt: Doubt) -> kept.Document:
     """Return the summary of a run with one more doubt, and a verdict that is no better than the doubt."""
     verdict, given = dig(run, "verdict"), dig(run, "verdict", "reasons")
     others = verdict if isinstance(verdict, Mapping) else {}
-    reasons = [each for each in given if isinstance(each, Mapping)] if isinstance(given, list | tuple) else []
+    reasons = list(filter(is_written_doubt, given)) if isinstance(given, list | tuple) else []
     worst = [level for level in VERDICTS if level in (dig(run, "verdict", "level"), doubt.level)][-1]
     return {**run, "verdict": {**others, "level": worst, "reasons": [doubt.document(), *reasons]}}

@@ -6,11 +6,13 @@ Each attribute is a key of the document, as `docs/reference/summary.md` describe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from towtank.analysis.diagnosis.answer import Diagnosis
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.factorial import EffectsOnMetric
 from towtank.analysis.load_point import (
     AtLoad,
@@ -25,7 +27,9 @@ from towtank.analysis.load_point import (
 from towtank.analysis.objective_levels import Gap
 from towtank.analysis.objective_runs import FarMiss
 from towtank.analysis.objective_scopes import Windows
+from towtank.analysis.run_summary_forms import DoubtForm, is_written_doubt
 from towtank.analysis.statistics.estimates import NO_ESTIMATE
+from towtank.documents import malformed
 
 
 def _diagnosis(found: object) -> object:
@@ -205,11 +209,35 @@ class DoubtOfRuns(Part):
     runs: tuple[str, ...] = ()
 
 
+def _named_faults(reasons: object) -> object:
+    """Return the reasons of a verdict, with a doubt in the place of each malformed reason that names its fault."""
+    if not isinstance(reasons, list | tuple):
+        return reasons
+    return [_reason(number, each) for number, each in enumerate(reasons)]
+
+
+def _reason(number: int, reason: object) -> object:
+    if is_written_doubt(reason) or isinstance(reason, DoubtOfRuns):
+        return reason
+    faults = malformed(_Reasons, {"reasons": [reason]}).values()
+    texts = [fault.replace("reasons[0]", f"verdict.reasons[{number}]") for fault in faults]
+    return Doubt(
+        DoubtKind.DATA_DAMAGED,
+        DoubtLevel.SUSPECT,
+        f"summary of the study: {'; '.join(texts)}; this entry is left out",
+    ).document()
+
+
+@dataclass(frozen=True)
+class _Reasons:
+    reasons: tuple[DoubtForm, ...]
+
+
 class StudyVerdict(Part):
     """Verdict on a study: `valid`, `suspect` or `invalid`, doubts about its runs, and numbers of runs by verdict."""
 
     level: str = "invalid"
-    reasons: tuple[DoubtOfRuns, ...] = ()
+    reasons: Annotated[tuple[DoubtOfRuns, ...], BeforeValidator(_named_faults)] = ()
     valid_runs: int = 0
     suspect_runs: int = 0
     invalid_runs: int = 0

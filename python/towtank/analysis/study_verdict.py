@@ -74,7 +74,7 @@ def _reason(having: list[tuple[str, Mapping[str, Any]]]) -> dict[str, object]:
     """
     worst = having[0][1]
     for _, reason in having[1:]:
-        if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
+        if reason.get("seen") is not None and worst.get("seen") is not None and _worse(reason, worst):
             worst = reason
     names = list(dict.fromkeys(name for name, _ in having))
     same = [(name, str(reason["message"])) for name, reason in having if alike(reason["message"], worst["message"])]
@@ -119,7 +119,7 @@ def first_words(runs: Sequence[RunSummary]) -> dict[str, object] | None:
 
 def _worse(reason: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return True if the measured value of the doubt `reason` is farther from its limit than that of `other`."""
-    distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
+    distances = [abs(float(doubt["seen"]) - float(doubt.get("limit") or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]
 
 

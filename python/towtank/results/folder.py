@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from towtank.documents import malformed, usable_entries
 from towtank.errors import StudyError
 from towtank.files import put, put_text
 from towtank.plan_secrets import with_secrets
@@ -109,6 +110,16 @@ class _Folder:
         """Manifest of the folder as read from disk, after a check of its keys and types."""
         path = self.path / self.manifest_name
         return checked(path, read_object(path), self.form)
+
+    def usable_manifest(self) -> tuple[dict[str, object], dict[str, str]]:
+        """Return the manifest without its malformed entries, and the fault of each such entry by its place. Both are
+        empty if the file cannot be read.
+        """
+        try:
+            document = read_object(self.path / self.manifest_name)
+        except (OSError, ValueError, StudyError):
+            return {}, {}
+        return dict(usable_entries(self.form, document)), malformed(self.form, document)
 
     def update(self, **fields: Any) -> None:
         """Set fields of the folder's manifest, and write the manifest atomically."""

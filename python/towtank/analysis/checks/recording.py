@@ -98,7 +98,9 @@ def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
 
 def damage(evidence: Evidence) -> Iterator[Doubt]:
     """Check that all records of the run can be read and that none are missing."""
-    if not evidence.manifest:
+    if evidence.manifest_faults:
+        yield left_out("run.json", evidence.manifest_faults, DoubtLevel.SUSPECT)
+    elif not evidence.manifest:
         text = "run.json cannot be read, so the end of the run and its planned load are unknown"
         yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, text)
     if evidence.engine is not None and evidence.engine.left_out:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
-from towtank.analysis.stored import count_of
+from towtank.analysis.stored import STORED_DAMAGED, count_of
 from towtank.analysis.system.entries import HostUse
 from towtank.analysis.system.limited_disks import LIMITS
 from towtank.digging import dig
@@ -152,14 +152,16 @@ def lost_or_unknown(found: Mapping[str, Any] | None, *, had_events: bool = False
     """
     if found is None:
         return
+    stored, reason = f"of {found['acknowledged']} documents confirmed as stored", str(found.get("reason") or "")
     lost, different = (count_of(found, key) or 0.0 for key in ("lost", "different"))
     if lost or different:
-        text = f"of {found['acknowledged']} documents confirmed as stored, {lost:.0f} are lost"
+        text = f"{stored}, {lost:.0f} are lost"
         text += f" and {different:.0f} changed"
         level = DoubtLevel.NOTE if had_events and not different else DoubtLevel.SUSPECT
         yield Doubt(DoubtKind.STORED_LOST, level, text, lost + different, 0.0)
     unknown = sum(count_of(found, key) or 0.0 for key in ("unreadable", "unread"))
     if unknown:
-        why = f": {found['reason']}" if found.get("reason") else ""
-        text = f"of {found['acknowledged']} documents confirmed as stored, {unknown:.0f} could not be read back{why}"
+        text = f"{stored}, {unknown:.0f} could not be read back{reason and ': '}{reason}"
         yield Doubt(DoubtKind.STORED_UNKNOWN, DoubtLevel.SUSPECT, text, unknown, 0.0)
+    elif STORED_DAMAGED in reason:
+        yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, reason)

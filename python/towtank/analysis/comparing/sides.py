@@ -85,7 +85,7 @@ def _read(name: str) -> Side:
     if (path / RUN_MANIFEST).is_file():
         run = RunFolder(path)
         made = replace(_of_summary(kept_summary(run), path.name, "", label), source=_digest(path / RUN_MANIFEST))
-        return Side(name, (made,), facts_of_study({}, [run.manifest]))
+        return Side(name, (made,), facts_of_study({}, [run.usable_manifest()[0]]))
     return _of_study(name, ResultsFolder.open(path), label)
 
 
@@ -103,7 +103,7 @@ def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
         runs = [run for run, summary in zip(runs, made.values(), strict=True) if _configuration(summary) == chosen]
     if not runs:
         raise StudyError.at(results.path, "must contain at least one run, got none")
-    manifests = [folder.manifest for folder in folders if folder.run_id in made]
+    manifests = [folder.usable_manifest()[0] for folder in folders if folder.run_id in made]
     return Side(name, tuple(runs), facts_of_study(results.manifest, manifests))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,8 @@ class RunData:
         documents.
     logs : dict or None
         Errors and warnings that the services first logged under load, by tier.
+    manifest_faults : dict
+        Faults of the malformed entries of `run.json`, which the manifest does not have, by place.
     """
 
     manifest: dict[str, Any]
@@ -62,6 +64,7 @@ class RunData:
     objectives: Sequence[Mapping[str, object]] = ()
     stored: dict[str, Any] | None = None
     logs: dict[str, ServiceLog | None] | None = None
+    manifest_faults: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def found(self) -> Found | None:

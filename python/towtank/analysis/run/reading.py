@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import getitem
@@ -15,8 +14,8 @@ from towtank.analysis.service_logs import service_logs
 from towtank.analysis.stored import read_stored
 from towtank.analysis.system.tiers import Observed
 from towtank.digging import dig
-from towtank.files import read_regular
-from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder, observe, segments
+from towtank.errors import StudyError
+from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder, observe, read_object, segments
 
 
 def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) -> RunData:
@@ -28,10 +27,7 @@ def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) ->
     objectives : sequence of dict
         Objectives of the study, which decide whether a plateau of a search passes.
     """
-    try:
-        manifest = run.manifest
-    except (OSError, ValueError):
-        manifest = {}
+    manifest, manifest_faults = run.usable_manifest()
     recording = segments.read(run.engine)
     probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
     declared = manifest.get("tiers")
@@ -52,6 +48,7 @@ def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) ->
         objectives,
         read_stored(run),
         service_logs(run, known, origin),
+        manifest_faults,
     )
 
 
@@ -91,10 +88,9 @@ def _declared_hosts(manifest: Mapping[str, object]) -> dict[str, Mapping[str, ob
 
 def _plan(run: RunFolder) -> dict[str, Any] | None:
     try:
-        plan = json.loads(read_regular(run.plan))
-    except (OSError, ValueError):
+        return read_object(run.plan)
+    except (OSError, ValueError, StudyError):
         return None
-    return plan if isinstance(plan, dict) else None
 
 
 def study_limits(run: RunFolder) -> dict[str, float]:
@@ -119,6 +115,7 @@ def _of_study(run: RunFolder, key: str) -> Any:
 def _value_in(path: Path, *keys: str) -> Any:
     """Return the value at a path of keys in a JSON file; None if the file or a key does not exist."""
     try:
-        return reduce(getitem, keys, json.loads(read_regular(path)))
-    except (OSError, ValueError, KeyError, TypeError):
+        found: Any = read_object(path)
+        return reduce(getitem, keys, found)
+    except (OSError, ValueError, KeyError, TypeError, StudyError):
         return None

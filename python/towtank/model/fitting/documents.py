@@ -305,7 +305,7 @@ def _points(points: Observations, shown: CurveCandidate | None) -> list[dict[str
 def attribution_doubts(configuration: Configuration) -> list[str]:
     """Return a doubt if much CPU time of some runs belongs to no tier; otherwise an empty list."""
     found = [
-        (reason["seen"] or 0.0, run.run, reason["message"])
+        (reason.get("seen") or 0.0, run.run, reason["message"])
         for run in configuration.runs
         for reason in run.verdict.reasons
         if reason["kind"] == DoubtKind.NOT_ATTRIBUTED

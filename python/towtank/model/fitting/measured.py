@@ -27,7 +27,7 @@ from towtank.errors import MeasurementError, StudyError
 from towtank.model.demand_file import ExcludedRun
 from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
-from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm, usable_part
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm
 
 
 @dataclass(frozen=True)
@@ -393,7 +393,4 @@ def _resource(tiers: list[str], allotted: float) -> Resource:
 
 def _tiers(run: RunFolder) -> Mapping[str, TierForm]:
     """Return the tiers in the manifest of a run; an empty dict if the manifest is incomplete."""
-    try:
-        return RunManifest.model_validate(usable_part(run.manifest, RunManifest)).tiers or {}
-    except (OSError, ValueError, StudyError):
-        return {}
+    return RunManifest.model_validate(run.usable_manifest()[0]).tiers or {}

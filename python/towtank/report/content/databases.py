@@ -45,6 +45,10 @@ class _Statement:
     no_plan_because: str = ""
 
 
+_UNKNOWN = _Statement("", "", 0.0, 0.0, 0.0)
+"""Statement whose entry was malformed, so that it was left out."""
+
+
 @dataclass(frozen=True)
 class _Advice:
     """Recommended index: the SQL that creates it, and the statement and the condition that it serves."""
@@ -180,15 +184,17 @@ def _advice(found: Mapping[str, Mapping[str, _Database]]) -> Iterator[Callout]:
     by_index: dict[str, list[tuple[str, _Advice, _Statement]]] = {}
     for run, databases in found.items():
         for database in databases.values():
+            known = {each.queryid: each for each in reversed(database.statements)}
             for advice in database.advice:
-                statement = next(each for each in database.statements if each.queryid == advice.queryid)
+                statement = known.get(advice.queryid, _UNKNOWN)
                 by_index.setdefault(advice.statement, []).append((run, advice, statement))
     for index, seen in by_index.items():
         run, advice, statement = max(seen, key=lambda row: row[2].seconds)
         named = people.listing(list(dict.fromkeys(seen_in for seen_in, _, _ in seen)))
+        work = f"that was called {people.count(statement.calls)} times and took {people.seconds(statement.seconds)}"
         evidence = (
-            f"In {run} the plan of a statement that was called {people.count(statement.calls)} times and took "
-            f"{people.seconds(statement.seconds)} reads all of about {people.count(advice.rows)} rows of "
+            f"In {run} the plan of a statement {work if statement is not _UNKNOWN else 'without a readable record'} "
+            f"reads all of about {people.count(advice.rows)} rows of "
             f"{advice.table}. The condition {advice.condition} is expected to keep "
             f"{people.count(advice.rows_kept)} of these rows. The table was read completely "
             f"{people.count(advice.sequential_scans)} times. No index on all rows begins with a column of this "

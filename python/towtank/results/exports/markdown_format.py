@@ -142,7 +142,7 @@ def _objectives(material: Material) -> Iterator[str]:
                 escaped(objective["label"]),
                 ("met" if state == "met" else f"**{state}**") + (f"; {escaped(doubt)}" if doubt else ""),
                 ABSENT if objective["seen"] is None else judged.seen(objective),
-                ABSENT if at is None else f"{at:g}",
+                f"{at:g}" if isinstance(at, int | float) else ABSENT if at is None else escaped(str(at)),
                 "at no load" if holds is None else f"{holds:g}",
             ]
         )
