@@ -7,7 +7,7 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
@@ -229,6 +229,16 @@ def _refuse_other_kinds(path: Path, place: Path) -> None:
     kind = other_kind(place)
     if kind is not None:
         raise NotAFileError(errno.EEXIST, f"must be a regular file or a new file, got {kind}", str(path))
+
+
+FilesVersion = tuple[tuple[str, int, int, int], ...]
+"""Path, number, size [bytes] and time of the last change [ns] of each of some files."""
+
+
+def version_of(paths: Sequence[Path]) -> FilesVersion:
+    """Return the version of files: another version means that a file may have changed."""
+    found = [(str(path), path.stat()) for path in paths]
+    return tuple((name, status.st_ino, status.st_size, status.st_mtime_ns) for name, status in found)
 
 
 def sha256_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server | peer`.
+//! The program `towtank-engine`: `load | merge | probe | guard | solve | simulate | caches | rate | null-server | peer`.
 //!
 //! Each subcommand has a separate module; this file selects it.
 
@@ -6,6 +6,7 @@ mod caches;
 mod cpus;
 mod guard;
 mod load;
+mod merge;
 mod models;
 mod null_server;
 mod peer;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Some("caches") => caches::run(&arguments[1..]),
         Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
+        Some("merge") => merge::run(&arguments[1..]),
         Some("null-server") => null_server::run(&arguments[1..]),
         Some("peer") => peer::run(&arguments[1..]),
         Some("simulate") => simulate::run(&arguments[1..]),
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!(
-                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | caches | rate | null-server | peer"
+                "usage: towtank-engine load PLAN | merge | probe | guard | solve | simulate | caches | rate | null-server | peer"
             );
             ExitCode::from(2)
         }

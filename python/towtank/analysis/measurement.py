@@ -1,7 +1,7 @@
 """Holds the records of the engine as arrays over time. All results about the load are computed from these arrays.
 
-A bin combines the intervals of all load threads in one second of one stage. Each histogram is decoded once, on first
-use.
+A bin combines the intervals of all load threads in one second of one stage, or in one merged interval of a long run.
+Each histogram is decoded once, on first use.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from towtank.results import RecordedInterval, RecordedSeries, Recording, names_o
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
+Places = npt.NDArray[np.signedinteger[Any]]
 Mask = npt.NDArray[np.bool_]
 """Bins of a run, such as those of a window; shape (n_bins,)."""
 
@@ -29,6 +31,12 @@ DRAIN_STAGE = "drain"
 """Name of the stage that the engine appends to the planned stages. It lasts from the end of the load to the last
 response.
 """
+
+
+# Numbers of bins and of counters are stored in half of the usual space.
+_PLACE = np.int32
+# A longer bin combines several seconds. [s]
+_SECOND_AT_MOST_S = 1.5
 
 
 @dataclass
@@ -47,7 +55,7 @@ class TimedHistograms:
     encoded: list[tuple[int, str]] = field(default_factory=list)
 
     @cached_property
-    def _decoded(self) -> tuple[histograms.Layout | None, Counts, Counts, Counts, int]:
+    def _decoded(self) -> tuple[histograms.Layout | None, Places, Places, Places, int]:
         layout, bins, indices, counts, bad = None, [], [], [], 0
         for number, text in self.encoded:
             try:
@@ -59,10 +67,10 @@ class TimedHistograms:
                 bad += 1
                 continue
             layout = histogram.layout
-            bins.append(np.full(len(histogram.indices), number, dtype=np.int64))
-            indices.append(histogram.indices)
+            bins.append(np.full(len(histogram.indices), number, dtype=_PLACE))
+            indices.append(histogram.indices.astype(_PLACE))
             counts.append(histogram.counts)
-        return layout, _joined(bins), _joined(indices), _joined(counts), bad
+        return layout, _joined(bins, _PLACE), _joined(indices, _PLACE), _joined(counts), bad
 
     @property
     def bad(self) -> int:
@@ -77,7 +85,7 @@ class TimedHistograms:
         _, bins, _, counts, _ = self._decoded
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
-    def values(self, chosen: Mask) -> tuple[Counts, Floats, Floats]:
+    def values(self, chosen: Mask) -> tuple[Places, Floats, Floats]:
         """Return the values in the chosen bins as three arrays: number of the bin, middle of the histogram bucket [s],
         and number of values in that bucket [1].
         """
@@ -136,16 +144,16 @@ class TimedHistograms:
             raise BadHistogramError("histograms of different layouts cannot be added")
         whole.__dict__["_decoded"] = (
             next(iter(layouts), None),
-            _joined([part[1] for part in decoded]),
-            _joined([part[2] for part in decoded]),
+            _joined([part[1] for part in decoded], _PLACE),
+            _joined([part[2] for part in decoded], _PLACE),
             _joined([part[3] for part in decoded]),
             sum(part[4] for part in decoded),
         )
         return whole
 
 
-def _joined(parts: Sequence[Counts]) -> Counts:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+def _joined(parts: Sequence[Places], kind: type[np.signedinteger[Any]] = np.int64) -> Places:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
 
 
 @dataclass
@@ -342,6 +350,11 @@ class Measurement:
         """Lengths of the bins; NaN if the length is zero, because such a bin has no rate. [s]"""
         lengths = self.lengths
         return np.where(lengths > 0, lengths, np.nan)
+
+    @property
+    def is_merged(self) -> bool:
+        """True if a bin combines several recorded seconds, because the run is long (`towtank.results.long_runs`)."""
+        return self.bin_s > _SECOND_AT_MOST_S
 
     @property
     def bin_s(self) -> float:

@@ -43,7 +43,7 @@ def pauses(measurement: Measurement, chosen: Mask) -> Pauses | None:
     Returns
     -------
     Pauses or None
-        None if fewer than five seconds can be compared.
+        None if fewer than five seconds can be compared, or if the run is so long that its seconds were merged.
 
     Notes
     -----
@@ -52,6 +52,8 @@ def pauses(measurement: Measurement, chosen: Mask) -> Pauses | None:
     count. This method detects about 70 % of pauses of 0.3 s at random times. `tests/certified/test_certified_growth.py`
     checks that queues without pauses rarely have single slow seconds.
     """
+    if measurement.is_merged:
+        return None
     numbers = np.flatnonzero(chosen)
     counts = measurement.transactions.response.counts[numbers]
     usable = counts >= _TRANSACTIONS_AT_LEAST

@@ -35,6 +35,8 @@ HOLD_S = 3
 """A disturbance is at least this number of consecutive seconds outside the band of normal values. A recovery needs the
 same number of seconds inside the band. [s]
 """
+BEFORE_S, AFTER_S = 1_800.0, 7_200.0
+"""Times before the first and after the last event of a long run in which the seconds are read. [s]"""
 RESOLUTION_S = 1.0
 """Resolution of a recovery time: the length of a recorded second. If the second in which the system recovered lies
 outside the band, the recovery time is too long by less than this; otherwise it is too short by less than this. [s]
@@ -230,7 +232,11 @@ def _error_shares(column: MeasuredColumn) -> Floats:
 
 
 def describe(
-    found: Sequence[StudyEvent], measurement: Measurement, asked: Window | None, errors_limit: float
+    found: Sequence[StudyEvent],
+    measurement: Measurement,
+    asked: Window | None,
+    errors_limit: float,
+    end_s: float | None = None,
 ) -> dict[str, EventResult]:
     """Describe each event of a run, and how throughput and response times changed after it, by name of the event.
 
@@ -239,11 +245,14 @@ def describe(
     found : sequence of StudyEvent
         Events of the run.
     measurement : Measurement
+        Seconds of the run, at least those around the events.
     asked : Window or None
         Window that contains the planned steady stages. The analysed window would be too short, because it ends before
         the first event.
     errors_limit : float
         Share of failures that the study allows, in [0, 1].
+    end_s : float, optional
+        End of the run, by default that of the measurement. [s]
     """
     first = None if asked is None else first_inside(found, asked)
     band = far = None
@@ -252,10 +261,15 @@ def describe(
         band = band_of(measurement, before, errors_limit)
         left = int(measurement.inside(first.begin_s, asked.asked_end_s).sum())
         far = band_of(measurement, before, errors_limit, BY_CHANCE / (2 * max(1, left)))
-    end = float(measurement.ends.max()) if measurement.bins else 0.0
+    measured_until = float(measurement.ends.max()) if measurement.bins else 0.0
+    end = measured_until if end_s is None else end_s
+    not_back = "the steady stage ended before the system recovered"
+    if asked is not None and measured_until < min(asked.asked_end_s, end) - RESOLUTION_S:
+        asked = replace(asked, asked_end_s=measured_until)
+        not_back = f"the system did not recover within {AFTER_S / 3600:g} h after the last event"
     return {
         event.name: replace(
-            _effect(event, found, measurement, asked, (band, far)),
+            _effect(event, found, measurement, asked, (band, far), not_back=not_back),
             do=event.do,
             on=event.on,
             begin_s=event.begin_s,
@@ -294,10 +308,13 @@ def _effect(
     measurement: Measurement,
     asked: Window | None,
     bands: tuple[Band | None, Band | None],
+    *,
+    not_back: str,
 ) -> EventResult:
     """Return how long the system needed to recover from an event, and what was lost in this time.
 
     `bands` contains a narrow band of normal values, and a wider band that hardly any undisturbed run leaves by chance.
+    `not_back` is the reason if no recovery was seen.
     """
     band, far = bands
     if event.begin_s is None:
@@ -321,7 +338,7 @@ def _effect(
         disturbed=left is not None,
         recovery_s=recovery,
         during=_losses(measurement, during, band),
-        why=None if recovery is not None else "the steady stage ended before the system recovered",
+        why=None if recovery is not None else not_back,
     )
 
 

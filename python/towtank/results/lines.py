@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,14 +78,26 @@ class NewLines:
 
 def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, object]]:
     """Yield the documents of all complete lines of a stream. Damaged lines are skipped, and counted in `damage`."""
-    damage = damage if damage is not None else Damage()
     with open_regular(path) as stream:
-        for line in stream:
-            whole = line.endswith(b"\n")
-            document = decode(line.rstrip(b"\n"))
-            if document is not None and whole:
-                yield document
-            elif whole:
-                damage.bad_lines += 1
-            else:
-                damage.torn_tail = True
+        yield from documents(stream, Damage() if damage is None else damage)
+
+
+def documents(stream: Iterable[bytes], damage: Damage) -> Iterator[dict[str, object]]:
+    """Yield the documents of all complete lines. Damaged lines are skipped, and counted in `damage`."""
+    for line in stream:
+        whole = line.endswith(b"\n")
+        document = decode(line.rstrip(b"\n"))
+        if document is not None and whole:
+            yield document
+        elif whole:
+            damage.bad_lines += 1
+        else:
+            damage.torn_tail = True
+
+
+def is_intact(line: bytes) -> bool:
+    """Return True if a line is complete and has the right checksum."""
+    try:
+        return line.endswith(b"\n") and int(line[:_DIGITS], 16) == zlib.crc32(line[_DIGITS + 1 : -1])
+    except ValueError:
+        return False

@@ -7,12 +7,13 @@ If a file was damaged by a kill or a bad disk, its complete lines are still read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from towtank.errors import StudyError
-from towtank.results import lines
+from towtank.files import version_of
+from towtank.results import lines, long_runs
 from towtank.results.manifests import EngineForm, read_object
 from towtank.results.stream_forms import (
     FramingForm,
@@ -27,6 +28,7 @@ from towtank.results.stream_forms import (
 SEGMENTS = "worker-*.ndjson"
 _SECOND_NS = 1e9
 _SEGMENT = re.compile(r"worker-(\d+)\.(\d+)\.ndjson")
+_ReadLines = Callable[[Iterator[bytes]], None]
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 
@@ -183,13 +185,84 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """Read all segments in `RUN/engine`, complete or not. The folder may be missing or empty."""
+    """Read all segments in `RUN/engine`, complete or not. The folder may be missing or empty.
+
+    The intervals of a long run are merged, see `long_runs`; callers must not change the recording.
+    """
+    by_worker = _by_worker(folder)
+    width = _width_ns(by_worker)
+    if width is None:
+        return _sorted(_whole(by_worker))
+    key = "segments", version_of([path for own in by_worker.values() for path in own])
+    return long_runs.kept(folder.parent, key, lambda: _merged(by_worker, width))
+
+
+def _merged(by_worker: Mapping[int, list[Path]], width: int) -> Recording:
     recording = Recording()
+    for worker, own in by_worker.items():
+        _extend(recording, worker, own, lambda own, read: long_runs.merged(own, width, read))
+    return _sorted(recording)
+
+
+def read_span(folder: Path, from_s: float, until_s: float) -> Recording | None:
+    """Read the intervals of a long run that overlap a time span of the run [s], each as it was recorded. Return None if
+    the run is not long, so that `read` returns them.
+    """
+    by_worker = _by_worker(folder)
+    if _width_ns(by_worker) is None:
+        return None
+    recording = Recording()
+    for worker, own in by_worker.items():
+        _extend(recording, worker, own, lambda own, read: long_runs.cut(own, from_s, until_s, read))
+    return _sorted(recording)
+
+
+def _by_worker(folder: Path) -> dict[int, list[Path]]:
+    found: dict[int, list[Path]] = {}
     for path, worker in paths(folder):
-        recording.workers_found.add(worker)
-        _read_segment(path, worker, recording)
+        found.setdefault(worker, []).append(path)
+    return found
+
+
+def _width_ns(by_worker: Mapping[int, list[Path]]) -> int | None:
+    """Return the length of the merged intervals; None if the run is not long. [ns]"""
+    ends = [end for own in by_worker.values() if (end := long_runs.last_time(own[-1], "t1_ns")) is not None]
+    return long_runs.width_ns(0, max(ends, default=None))
+
+
+def _sorted(recording: Recording) -> Recording:
     recording.intervals.sort(key=lambda interval: (interval.start_s, interval.worker))
     return recording
+
+
+def _whole(by_worker: Mapping[int, list[Path]]) -> Recording:
+    recording = Recording()
+    for worker, own in by_worker.items():
+        _read_segments(own, worker, recording)
+    return recording
+
+
+def _extend(
+    recording: Recording, worker: int, own: list[Path], shorten: Callable[[list[Path], _ReadLines], bool]
+) -> None:
+    """Add the shortened records of one load thread to a recording; all its records if they cannot be shortened."""
+    part = Recording()
+    if not shorten(own, lambda stream: _read_lines(lines.documents(stream, part.damage), worker, part)):
+        part = Recording()
+        _read_segments(own, worker, part)
+    recording.workers_found.add(worker)
+    recording.intervals += part.intervals
+    recording.ends |= part.ends
+    recording.damage.bad_lines += part.damage.bad_lines
+    recording.damage.torn_tail |= part.damage.torn_tail
+    if part.header is not None and (recording.header is None or part.header.edits > recording.header.edits):
+        recording.header = part.header
+
+
+def _read_segments(own: list[Path], worker: int, recording: Recording) -> None:
+    recording.workers_found.add(worker)
+    for path in own:
+        _read_lines(lines.read(path, recording.damage), worker, recording)
 
 
 def paths(folder: Path) -> Iterator[tuple[Path, int]]:
@@ -205,8 +278,8 @@ def worker_of(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def _read_segment(path: Path, worker: int, recording: Recording) -> None:
-    for document in lines.read(path, recording.damage):
+def _read_lines(documents: Iterator[dict[str, object]], worker: int, recording: Recording) -> None:
+    for document in documents:
         try:
             kind = document["k"]
             if kind == "header":
@@ -315,6 +388,13 @@ def stages_of(recording: Recording) -> list[RecordedStage]:
     if no header was read.
     """
     return recording.header.stages if recording.header else []
+
+
+def edges_ns(recording: Recording) -> list[int]:
+    """Return the starts and ends of all stages on the clock of the generator's machine, ascending. [ns]"""
+    origin = recording.header.monotonic_ns if recording.header else None
+    edges_s = {at for stage in stages_of(recording) for at in (stage.start_s, stage.end_s)}
+    return [] if origin is None else sorted(origin + round(_SECOND_NS * at) for at in edges_s)
 
 
 def stage_of(stages: Sequence[RecordedStage], number: int) -> RecordedStage:

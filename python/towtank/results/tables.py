@@ -81,7 +81,8 @@ def write_intervals(path: Path, recording: Recording, describe_histogram: Descri
 
 def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
     """Write the table of observed metrics atomically, with times on the clock of the run."""
-    probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
+    edges_ns = segments.edges_ns(recording)
+    probe, services = observe.read_probe(run.observe, edges_ns), observe.read_services(run.observe, edges_ns)
     origin = recording.header.monotonic_ns if recording.header else None
     if origin is None:
         origin = probe.samples[0]["t_ns"] if probe.samples else 0

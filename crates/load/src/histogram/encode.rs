@@ -16,10 +16,12 @@ use super::{
 };
 
 /// Cookies (format markers) of encoding V2; `0x10` states that counts are LEB128 numbers.
-const COOKIE: u32 = 0x1c84_9303 | 0x10;
-const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
+pub(super) const COOKIE: u32 = 0x1c84_9303 | 0x10;
+pub(super) const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
 /// Length of the part of the payload before the counts. [B]
-const PAYLOAD_HEADER_BYTES: usize = 40;
+pub(super) const PAYLOAD_HEADER_BYTES: usize = 40;
+/// Length of the cookie and the length before the deflated payload. [B]
+pub(super) const PREFIX_BYTES: usize = 8;
 
 /// Estimated encoded size of a histogram that uses thousands of counters; memory of this size is allocated in advance.
 /// [B]
@@ -92,7 +94,7 @@ impl Encoder {
                 break;
             }
         }
-        let length = (self.deflated.len() - 8) as u32;
+        let length = (self.deflated.len() - PREFIX_BYTES) as u32;
         self.deflated[4..8].copy_from_slice(&length.to_be_bytes());
     }
 }
@@ -100,16 +102,21 @@ impl Encoder {
 /// Writes the V2 encoding of a histogram to `out`, before compression.
 pub(super) fn payload<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
     out.clear();
+    append_head(out);
+    append_counts(histogram, out);
+    let length = (out.len() - PAYLOAD_HEADER_BYTES) as u32;
+    out[4..8].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Appends the part of the payload before the counts, with the length 0 of the counts.
+pub(super) fn append_head(out: &mut Vec<u8>) {
     out.extend_from_slice(&COOKIE.to_be_bytes());
-    out.extend_from_slice(&[0; 4]); // length of the counts, filled in below
+    out.extend_from_slice(&[0; 4]); // length of the counts
     out.extend_from_slice(&0_u32.to_be_bytes()); // normalizing offset, 0 in all known writers
     out.extend_from_slice(&u32::from(SIGNIFICANT_DIGITS).to_be_bytes());
     out.extend_from_slice(&LOWEST_DISCERNIBLE_NS.to_be_bytes());
     out.extend_from_slice(&HIGHEST_TRACKABLE_NS.to_be_bytes());
     out.extend_from_slice(&1.0_f64.to_be_bytes());
-    append_counts(histogram, out);
-    let length = (out.len() - PAYLOAD_HEADER_BYTES) as u32;
-    out[4..8].copy_from_slice(&length.to_be_bytes());
 }
 
 fn append_counts<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {

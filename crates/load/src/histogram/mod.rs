@@ -7,8 +7,10 @@
 //! Clearing a histogram keeps the memory of its pages. Once values of every range have occurred, recording therefore
 //! allocates no memory.
 
+mod decode;
 mod encode;
 
+pub use decode::{Decoder, Entries};
 pub use encode::Encoder;
 
 /// Lowest value that is distinguished from zero. [ns]

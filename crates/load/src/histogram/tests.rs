@@ -216,3 +216,55 @@ fn a_narrow_band_takes_little_memory() {
     }
     assert!(ours.counters.len() * size_of::<u32>() <= 8 * 1024);
 }
+
+#[test]
+fn a_decoded_histogram_has_the_same_counters() {
+    let mut decoder = Decoder::new();
+    for (seed, count) in [(1, 0), (2, 1), (3, 50), (4, 20_000)] {
+        let (ours, _) = filled(&spread_values(seed, count));
+        let mut text = Vec::new();
+        Encoder::new().append_base64(&ours, &mut text);
+        let entries = decoder.entries(&text).expect("what we write can be read");
+        assert_eq!(entries, ours.counts().collect::<Vec<_>>());
+        let mut twice = Histogram::<u64>::new();
+        twice.add(&entries);
+        twice.add(&entries);
+        assert_eq!(twice.count(), 2 * ours.count());
+        assert_eq!(
+            twice.value_at_quantile(0.5),
+            ours.value_at_quantile(0.5),
+            "twice the same values"
+        );
+    }
+}
+
+#[test]
+fn damaged_histograms_are_refused() {
+    let (ours, theirs) = filled(&spread_values(7, 100));
+    let mut text = Vec::new();
+    Encoder::new().append_base64(&ours, &mut text);
+    let mut decoder = Decoder::new();
+    for length in 0..text.len() {
+        assert_eq!(decoder.entries(&text[..length]), None, "{length}");
+    }
+    let mut other =
+        hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST_TRACKABLE_NS, 2).unwrap();
+    for value in theirs.iter_recorded() {
+        other
+            .record_n(value.value_iterated_to(), value.count_at_value())
+            .unwrap();
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(&other, &mut bytes)
+        .unwrap();
+    assert_eq!(
+        decoder.entries(STANDARD.encode(bytes).as_bytes()),
+        None,
+        "other counters"
+    );
+    assert!(
+        decoder.entries(&text).is_some(),
+        "the decoder can still be used"
+    );
+}

@@ -13,7 +13,7 @@ use crate::outcome::{Failure, NotStarted};
 /// Name and version of the JSON schema of the result files (segments).
 const SCHEMA: &str = "towtank/segment/1";
 /// Length of the text before the JSON document in a line: eight digits of the checksum, and a blank.
-const PREFIX_BYTES: usize = 9;
+pub(super) const PREFIX_BYTES: usize = 9;
 
 /// Memory for the line of an interval in which the server stalls: the histograms of such an interval contain values of
 /// many magnitudes. [B]

@@ -2,6 +2,7 @@
 //! histograms have reached their final size.
 
 mod line;
+pub mod merging;
 mod notes;
 mod segment;
 mod series;

@@ -53,6 +53,8 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
         yield NotChecked(DoubtKind.GENERATOR_SATURATED, "the generator's CPU time was not recorded")
     if (why := _lag_unknown(evidence)) is not None:
         yield NotChecked(DoubtKind.START_LAG, why)
+    if evidence.seconds_merged:
+        yield NotChecked(DoubtKind.PAUSES, "the run is long, so it was analysed in intervals of several seconds")
     if not window.trends:
         yield NotChecked(DoubtKind.NO_STEADY_STATE, window.note or "the window was not tested")
     if not evidence.is_open and (why := _little_unknown(evidence)) is not None:

@@ -86,6 +86,8 @@ class Evidence:
         Names of requests that expect a redirect: their check accepts it, or their header Location is extracted.
     not_modified_expected : frozenset of str
         Names of requests that expect status 304: they have a condition, or their check accepts this status.
+    seconds_merged : bool
+        True if the run is so long that it was analysed in intervals of several seconds.
     manifest_faults : dict
         Faults of the malformed entries of `run.json`, which were left out, by place.
     """
@@ -122,6 +124,7 @@ class Evidence:
     steps_by_transaction: dict[str, list[str]] = field(default_factory=dict)
     redirects_expected: frozenset[str] = frozenset()
     not_modified_expected: frozenset[str] = frozenset()
+    seconds_merged: bool = False
     manifest_faults: Mapping[str, str] = field(default_factory=dict)
 
     @property

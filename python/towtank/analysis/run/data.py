@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows import window as windows
 from towtank.analysis.windows.by_stage import asked_stage
 from towtank.analysis.windows.window import Window
-from towtank.results import EngineForm, Recording
+from towtank.results import EngineForm, Recording, segments
 
 
 @dataclass
@@ -52,6 +53,8 @@ class RunData:
         Errors and warnings that the services first logged under load, by tier.
     manifest_faults : dict
         Faults of the malformed entries of `run.json`, which the manifest does not have, by place.
+    engine_folder : Path or None
+        Folder with the records of the engine, from which the seconds around events are read if the run is long.
     """
 
     manifest: dict[str, Any]
@@ -65,6 +68,7 @@ class RunData:
     stored: dict[str, Any] | None = None
     logs: dict[str, ServiceLog | None] | None = None
     manifest_faults: Mapping[str, str] = field(default_factory=dict)
+    engine_folder: Path | None = None
 
     @cached_property
     def found(self) -> Found | None:
@@ -86,6 +90,17 @@ class RunData:
     def study_events(self) -> list[StudyEvent]:
         """Events of the study, as they took place in the run."""
         return recovery.study_events(self.events, self.observed.origin_ns)
+
+    @cached_property
+    def around_events(self) -> Measurement:
+        """Load around the events of the study, in seconds also in a long run."""
+        begun = [event for event in self.study_events if event.begin_s is not None]
+        times_s = [at for event in begun for at in (event.begin_s, event.end_s) if at is not None]
+        if self.engine_folder is None or not self.measurement.is_merged or not times_s:
+            return self.measurement
+        span = min(times_s) - recovery.BEFORE_S, max(times_s) + recovery.AFTER_S
+        recording = segments.read_span(self.engine_folder, *span)
+        return self.measurement if recording is None else Measurement(recording)
 
     @cached_property
     def steady_stage(self) -> Window | None:

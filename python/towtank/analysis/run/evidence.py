@@ -69,6 +69,7 @@ def gather_evidence(data: RunData, summary: RunSummary, limits: Mapping[str, flo
         steps_by_transaction=_steps_by_transaction(data),
         redirects_expected=expecting_redirects(data.plan, list(names_of(data.recording, "step"))),
         not_modified_expected=expecting_not_modified(data.plan, list(names_of(data.recording, "step"))),
+        seconds_merged=measurement.is_merged,
         manifest_faults=data.manifest_faults,
     )
 

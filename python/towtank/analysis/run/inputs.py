@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from towtank.analysis.run.reading import study_limits, study_objectives
-from towtank.files import open_regular
+from towtank.files import FilesVersion, open_regular, version_of
 from towtank.results import EVENTS_FILE, RUN_MANIFEST, RunFolder, segments
 
 _DIGEST_BYTES = 16
+_LARGE_BYTES = 1 << 22
 
 
 def inputs(
@@ -74,11 +76,28 @@ def _digest(paths: Iterable[Path], text: str = "") -> str | None:
     empty = True
     for path in paths:
         try:
-            with open_regular(path) as stream:
-                content = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=_DIGEST_BYTES))
-                size = stream.tell()
+            content, size = _content(path)
         except OSError:
             continue
         empty = empty and size == 0
-        found.update(f"{path.name} {size} {content.hexdigest()}\n".encode())
+        found.update(f"{path.name} {size} {content}\n".encode())
     return None if empty else found.hexdigest()
+
+
+def _content(path: Path) -> tuple[str, int]:
+    """Return the digest and the size of a file. [bytes]"""
+    if path.stat().st_size < _LARGE_BYTES:
+        return _read_content(path)
+    return _content_of_large(path, version_of([path]))
+
+
+@lru_cache(maxsize=256)
+def _content_of_large(path: Path, _version: FilesVersion) -> tuple[str, int]:
+    """Read a large file only once; the version makes the cache read a changed file anew."""
+    return _read_content(path)
+
+
+def _read_content(path: Path) -> tuple[str, int]:
+    with open_regular(path) as stream:
+        content = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=_DIGEST_BYTES))
+        return content.hexdigest(), stream.tell()

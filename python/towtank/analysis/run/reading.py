@@ -29,7 +29,8 @@ def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) ->
     """
     manifest, manifest_faults = run.usable_manifest()
     recording = segments.read(run.engine)
-    probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
+    edges_ns = segments.edges_ns(recording)
+    probe, services = observe.read_probe(run.observe, edges_ns), observe.read_services(run.observe, edges_ns)
     declared = manifest.get("tiers")
     groups = probe.header.groups if probe.header else {}
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
@@ -49,6 +50,7 @@ def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) ->
         read_stored(run),
         service_logs(run, known, origin),
         manifest_faults,
+        run.engine,
     )
 
 

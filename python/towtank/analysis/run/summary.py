@@ -138,7 +138,7 @@ def describe(
         databases=databases(observed),
         stored=stored(data.stored),
         logs=data.logs,
-        events=recovery.describe(data.study_events, measurement, data.steady_stage, float(errors_limit)),
+        events=_events(data, float(errors_limit)),
         timeline=_timeline(data),
         damage=data.damage,
     )
@@ -170,6 +170,17 @@ def _times(measurement: Measurement, chosen: Mask) -> tuple[load.Distribution, l
     )
 
 
+def _events(data: RunData, errors_limit: float) -> dict[str, recovery.EventResult]:
+    return recovery.describe(
+        data.study_events, data.around_events, data.steady_stage, errors_limit, _recorded_until(data)
+    )
+
+
+def _recorded_until(data: RunData) -> float:
+    """Return the end of the last recorded interval; 0 if there is none. [s]"""
+    return float(data.measurement.ends.max()) if data.measurement.bins else 0.0
+
+
 def _timeline(data: RunData) -> dict[str, object]:
     unattributed = attribution.timeline(data.observed, data.measurement)
     return {
@@ -180,7 +191,7 @@ def _timeline(data: RunData) -> dict[str, object]:
 
 
 def _observation(data: RunData) -> Observation:
-    end = float(data.measurement.ends.max()) if data.measurement.bins else 0.0
+    end = _recorded_until(data)
     gaps = gaps_of_run(data.observed, end, data.events)
     return tiers.observation(data.observed, end, _sending_cpus(data.events), gaps)
 

@@ -103,6 +103,7 @@ class Layout:
 
     def _split(self, indices: Counts) -> tuple[Counts, Counts]:
         half = 1 << self.half_magnitude
+        indices = indices.astype(np.int64)
         bucket = (indices >> self.half_magnitude) - 1
         sub = (indices & (half - 1)) + half
         linear = bucket < 0

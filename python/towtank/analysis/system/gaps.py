@@ -45,7 +45,7 @@ def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) ->
     """
     header_ns = observed.probe.header.t_ns if observed.probe.header else None
     begins = [0.0] if header_ns is None else [(header_ns - observed.origin_ns) / 1e9]
-    times_s = sorted([*begins, *observed.samples.times_s])
+    times_s = sorted([*begins, *observed.samples.all_times_s])
     limit = limit_s(observed)
     found = [(a, b) for a, b in itertools.pairwise(times_s) if b - a > limit]
     if end_s - times_s[-1] > (0.0 if ended or not observed.samples.samples else limit):

@@ -118,11 +118,21 @@ class Samples:
         Samples, in ascending order of their time `t_ns`.
     origin_ns : int
         Monotonic time of the start of the run. [ns]
+    times_ns : list of int, optional
+        Times of all samples, ascending, if `samples` has only some of them; by default those of `samples`. [ns]
+
+    Attributes
+    ----------
+    times_s : list of float
+        Times of `samples`. [s]
+    all_times_s : list of float
+        Times of all samples. [s]
     """
 
-    def __init__(self, samples: list[dict[str, Any]], origin_ns: int) -> None:
+    def __init__(self, samples: list[dict[str, Any]], origin_ns: int, times_ns: Sequence[int] | None = None) -> None:
         self.samples = samples
         self.times_s = [(sample["t_ns"] - origin_ns) / 1e9 for sample in samples]
+        self.all_times_s = self.times_s if times_ns is None else [(at - origin_ns) / 1e9 for at in times_ns]
         self._tracks: dict[tuple[str, ...], Track] = {}
 
     def track(self, *path: str) -> Track:
@@ -154,7 +164,7 @@ class Samples:
         """Return the longest time without a sample in a time span; the length of the time span if it has no sample.
         [s]
         """
-        inside = [at for at in self.times_s if start_s <= at <= end_s]
+        inside = [at for at in self.all_times_s if start_s <= at <= end_s]
         return float(np.diff([start_s, *inside, end_s]).max()) if end_s > start_s else 0.0
 
     def clock_jump(self) -> float:

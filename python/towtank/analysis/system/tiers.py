@@ -87,7 +87,7 @@ class Observed:
     remote: dict[str, Observed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.samples = Samples(self.probe.samples, self.origin_ns)
+        self.samples = Samples(self.probe.samples, self.origin_ns, self.probe.times_ns)
         self.metrics = {name: Samples(stream.samples, self.origin_ns) for name, stream in self.services.items()}
 
     @property
@@ -400,7 +400,7 @@ def observation(observed: Observed, end_s: float, sending_cpus: float | None, ga
     return Observation(
         cpus_used=sending_cpus if probe is None else probe + scraping + (sending_cpus or 0.0),
         sending_cpus_used=sending_cpus,
-        samples=len(samples.samples),
+        samples=len(samples.all_times_s),
         late_max_s=max(late) if late else None,
         scrape_s_mean=float(np.mean(took)) if took else None,
         scrape_failures=sum(len(service.failures) for service in observed.services.values()),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from towtank.analysis import RunData, read_run
+from towtank.files import FilesVersion, version_of
 from towtank.model.fitting.demand_estimators import Series
 from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
@@ -22,7 +25,7 @@ WORTH_A_DEMAND = 0.05
 """Lowest utilization of a disk at which its demand is reported. [ratio]"""
 
 
-@dataclass
+@dataclass(frozen=True)
 class RunSeries:
     """Time series of a run, in intervals whose length depends on the response times of the run: lengths of the
     intervals [s], ended transactions [1] and the sum of their response times [s] by class, and busy time by resource,
@@ -41,12 +44,24 @@ def read_series(runs: Sequence[RunFolder], resources: Sequence[Resource]) -> tup
 
     Resources are the CPUs of tiers, parts of tiers (`tier / part`) and the disks of the host (`disk NAME`).
     """
-    found = [series for run in runs if (series := _one_run(read_run(run), run.run_id, resources)) is not None]
+    found = [series for run in runs if (series := _series_of(run, resources)) is not None]
     servers = {resource.name: resource.servers for resource in resources}
     for run_series in found:
         for name in run_series.busy:
             servers.setdefault(name, 1)
     return found, servers
+
+
+def _series_of(run: RunFolder, resources: Sequence[Resource]) -> RunSeries | None:
+    files = [path for folder in (run.path, run.engine, run.observe) for path in folder.glob("*") if path.is_file()]
+    return _known_series(run.path, tuple(resources), version_of(sorted(files)))
+
+
+@lru_cache(maxsize=128)
+def _known_series(path: Path, resources: tuple[Resource, ...], _version: FilesVersion) -> RunSeries | None:
+    """Read the time series of a run only once; the version makes the cache read changed records anew."""
+    run = RunFolder(path)
+    return _one_run(read_run(run), run.run_id, resources)
 
 
 def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeries | None:
@@ -58,11 +73,11 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     if not ended:
         return None
     mean = sum(float(column.response_sum_s[chosen].sum()) for column in columns.values()) / ended
-    length = max(1, math.ceil(_RESPONSES_PER_INTERVAL * mean))
+    length = max(1, math.ceil(_RESPONSES_PER_INTERVAL * mean / data.measurement.bin_s))
     count = len(chosen) // length
     if count < _LEAST_INTERVALS:
         return None
-    # Some intervals are one second longer, so that the series covers the whole measurement window.
+    # Some intervals are one bin longer, so that the series covers the whole measurement window.
     firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:

@@ -45,6 +45,14 @@ def demands_document(path: Path) -> dict[str, object]:
 
     The page `docs/reference/model-fit.md` describes the object.
     """
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - needed only here
+
+    # The fits are small. Threads of the linear algebra library would mostly wait for each other, and take CPU time.
+    with threadpool_limits(1, user_api="blas"):
+        return _demands_document(path)
+
+
+def _demands_document(path: Path) -> dict[str, object]:
     configurations = read_configurations(path)
     folder = ResultsFolder.open(path) if (path / STUDY_MANIFEST).is_file() else None
     found = [
