@@ -10,10 +10,16 @@ from typing import Any
 import pytest
 
 from towtank.analysis import claims, summarize_study
+from towtank.results import ITEM_FATES
 from towtank.results.folder import ResultsFolder, write_json
 
 # 97.5 % quantiles of Student's t with 1, 2 and 4 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2).
 T1, T2, T4 = 12.706, 4.303, 2.776
+NOTHING_STORED: dict[str, Any] = {
+    **dict.fromkeys(("acknowledged", "removed", "uncertain", "read", *ITEM_FATES), 0),
+    "kinds": {},
+    "named": [],
+}
 
 
 def estimate(value: float, half: float = 0.0, n: int = 20) -> dict[str, Any]:
@@ -561,7 +567,7 @@ def test_documents_that_were_not_read_back_leave_an_exact_count_open_until_they_
     found = judged(
         {"measure": {"value": {"of": "stored.lost", "at": {"cache": "large"}}}, "holds": "< 1"},
         [CACHE],
-        [run("a", {"cache": "large"}, 20, stored={"lost": 0, "unread": 2})],
+        [run("a", {"cache": "large"}, 20, stored={**NOTHING_STORED, "acknowledged": 2, "unread": 2})],
     )
     assert (found["verdict"], found["measured"]["high"]) == ("undecided", 2.0)
     assert found["do"] == "remove the cause why stored documents could not be read back, and run the study again"
