@@ -21,7 +21,7 @@ class SolvedPart(Part):
     `RESULT.CLASS`.
     """
 
-    confidence_interval: dict[str, Ends | None] = Field({})
+    confidence_interval: dict[str, Ends | None] = Field(default_factory=dict)
 
     def ends(self, name: str) -> Ends:
         """Return the ends of the confidence interval of a result; both are None if the interval is unknown."""
@@ -51,8 +51,8 @@ class SolvedClass(SolvedTransaction):
     failed_per_s: float | None = None
     timed_out_per_s: float | None = None
     retried_per_s: float | None = None
-    response_time_percentiles_s: dict[str, float | None] = Field({})
-    transactions: dict[str, SolvedTransaction] = Field({})
+    response_time_percentiles_s: dict[str, float | None] = Field(default_factory=dict)
+    transactions: dict[str, SolvedTransaction] = Field(default_factory=dict)
     little: Little | None = None
 
     @property
@@ -73,9 +73,9 @@ class SolvedStation(SolvedPart):
     loss_probability: float | None = None
     hit_ratio: float | None = None
     availability: float | None = None
-    residence_time_s: dict[str, float | None] = Field({})
-    residence_time_by_transaction_s: dict[str, float | None] = Field({})
-    utilization_by_class: dict[str, float | None] = Field({})
+    residence_time_s: dict[str, float | None] = Field(default_factory=dict)
+    residence_time_by_transaction_s: dict[str, float | None] = Field(default_factory=dict)
+    utilization_by_class: dict[str, float | None] = Field(default_factory=dict)
 
 
 class SolvedPool(SolvedPart):
@@ -86,7 +86,7 @@ class SolvedPool(SolvedPart):
     utilization: float
     held: float | None
     waiting: float | None
-    waiting_time_s: dict[str, float | None] = Field({})
+    waiting_time_s: dict[str, float | None] = Field(default_factory=dict)
 
 
 class Range(Part):
@@ -136,8 +136,8 @@ class SolvedNetwork(KeptPart):
 
     classes: dict[str, SolvedClass]
     stations: dict[str, SolvedStation]
-    pools: dict[str, SolvedPool] = Field({})
-    bounds: dict[str, ClassBounds] = Field({})
+    pools: dict[str, SolvedPool] = Field(default_factory=dict)
+    bounds: dict[str, ClassBounds] = Field(default_factory=dict)
     method: str
     exact: bool
     approximate_within: float | None = None
