@@ -231,14 +231,16 @@ def _refuse_other_kinds(path: Path, place: Path) -> None:
         raise NotAFileError(errno.EEXIST, f"must be a regular file or a new file, got {kind}", str(path))
 
 
-FilesVersion = tuple[tuple[str, int, int, int], ...]
-"""Path, number, size [bytes] and time of the last change [ns] of each of some files."""
+FilesVersion = tuple[tuple[str, int, int, int, int], ...]
+"""Path, number, size [bytes], and times of the last change of content and of attributes [ns] of each of some files."""
 
 
 def version_of(paths: Sequence[Path]) -> FilesVersion:
     """Return the version of files: another version means that a file may have changed."""
     found = [(str(path), path.stat()) for path in paths]
-    return tuple((name, status.st_ino, status.st_size, status.st_mtime_ns) for name, status in found)
+    return tuple(
+        (name, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns) for name, status in found
+    )
 
 
 def sha256_of(path: Path) -> str:

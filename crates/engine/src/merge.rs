@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use towtank_load::recorder::merging::{cut, merge};
+use towtank_load::recorder::merging::{merge, within};
 
 /// Exit status if the command line is invalid.
 const WRONG: u8 = 2;
@@ -19,7 +19,7 @@ const THREADS_AT_MOST: usize = 8;
 
 enum Task {
     Merge { width_ns: u64 },
-    Cut { from_ns: u64, until_ns: u64 },
+    Within { from_ns: u64, until_ns: u64 },
 }
 
 /// Runs the subcommand `merge` with these arguments and returns the exit status.
@@ -47,7 +47,7 @@ fn parse(arguments: &[String]) -> Option<(Task, &[String])> {
             if from_option == "--from" && until_option == "--until" =>
         {
             let (from_ns, until_ns) = (from.parse().ok()?, until.parse().ok()?);
-            Some((Task::Cut { from_ns, until_ns }, files))
+            Some((Task::Within { from_ns, until_ns }, files))
         }
         _ => None,
     }
@@ -94,7 +94,7 @@ fn text_of(task: &Task, file: &String) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     match task {
         Task::Merge { width_ns } => merge(&segment, *width_ns, &mut out),
-        Task::Cut { from_ns, until_ns } => cut(&segment, *from_ns, *until_ns, &mut out),
+        Task::Within { from_ns, until_ns } => within(&segment, *from_ns, *until_ns, &mut out),
     }
     Ok(out)
 }

@@ -10,13 +10,15 @@ import numpy as np
 
 from towtank.analysis.measurement import Mask, MeasuredColumn, Measurement
 from towtank.analysis.system.rates import lookup
-from towtank.results import EngineForm
+from towtank.results import EngineForm, Stalled
 
 _RESPONSES = 30
 """Smallest number of responses for a mean to be reported. A percentile needs at least this number of responses above
 it. [1]
 """
 _LONG_STALL_S = 1.0
+# Seconds that are closer than this follow each other: load threads do not start at exactly the same time. [s]
+_JOINED_S = 0.1
 """Stalls of at least this length are listed with their start and end. On an otherwise idle machine, the scheduler never
 delays a thread for so long. [s]
 """
@@ -175,19 +177,24 @@ def _long_stalls(measurement: Measurement) -> Iterator[Stall]:
 
     Notes
     -----
-    Each bin records the stalled time within the bin. A stall begins that time before the end of its first bin, and ends
-    that time after the start of its last bin. For a stall within a single bin, the edges of the bin are reported.
+    Each second records the stalled time within the second. A stall begins that time before the end of its first second,
+    and ends that time after the start of its last second. For a stall within a single second, the edges of the second
+    are reported.
     """
-    inside = np.flatnonzero(measurement.stalled_s > 0)
-    for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
-        if not len(run) or np.nan_to_num(measurement.longest_gap_s[run]).max() < _LONG_STALL_S:
+    joined: list[list[Stalled]] = []
+    for stall in measurement.stalls:
+        if joined and stall.start_s - joined[-1][-1].end_s <= _JOINED_S:
+            joined[-1].append(stall)
+        else:
+            joined.append([stall])
+    for seconds in joined:
+        first, last = seconds[0], seconds[-1]
+        if max(stall.gap_s for stall in seconds) < _LONG_STALL_S:
             continue
-        first, last = int(run[0]), int(run[-1])
-        start, end = float(measurement.starts[first]), float(measurement.ends[last])
-        if first < last:
-            start = float(measurement.ends[first] - measurement.stalled_s[first])
-            end = float(measurement.starts[last] + measurement.stalled_s[last])
-        yield Stall(start, end)
+        if first is last:
+            yield Stall(first.start_s, first.end_s)
+        else:
+            yield Stall(first.end_s - first.stalled_s, last.start_s + last.stalled_s)
 
 
 def cores_of(engine: EngineForm | None, workers: int | None) -> int:

@@ -7,7 +7,7 @@ Each histogram is decoded once, on first use.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
-from towtank.results import RecordedInterval, RecordedSeries, Recording, names_of, stages_of
+from towtank.results import RecordedInterval, RecordedSeries, Recording, Stalled, names_of, stages_of
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -35,8 +35,8 @@ response.
 
 # Numbers of bins and of counters are stored in half of the usual space.
 _PLACE = np.int32
-# A longer bin combines several seconds. [s]
-_SECOND_AT_MOST_S = 1.5
+# Largest count that is stored in this space. [1]
+_SMALL = np.iinfo(_PLACE).max
 
 
 @dataclass
@@ -69,7 +69,9 @@ class TimedHistograms:
             layout = histogram.layout
             bins.append(np.full(len(histogram.indices), number, dtype=_PLACE))
             indices.append(histogram.indices.astype(_PLACE))
-            counts.append(histogram.counts)
+            counts.append(
+                histogram.counts if histogram.counts.max(initial=0) > _SMALL else histogram.counts.astype(_PLACE)
+            )
         return layout, _joined(bins, _PLACE), _joined(indices, _PLACE), _joined(counts), bad
 
     @property
@@ -275,7 +277,7 @@ class Measurement:
         Lengths of pauses between transactions. A pause counts in the bin in which it began.
     longest_gap_s, stalled_s : ndarray of shape (n_bins,)
         Longest gap between two iterations of an event loop, over all load threads; NaN if not recorded. Sum of the gaps
-        of at least 100 ms in one load thread; the largest sum over all load threads. [s]
+        of at least 100 ms in one load thread; in each second, the largest sum over all load threads. [s]
     surplus, unasked : ndarray of shape (n_bins,)
         Number of times that a server sent bytes after a complete response, and bytes without a request. [1]
     """
@@ -283,7 +285,7 @@ class Measurement:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.stages = stages_of(recording)
-        keys = sorted({_key(interval) for interval in recording.intervals})
+        keys = sorted({recording.cell_of(interval) for interval in recording.intervals})
         place = {key: number for number, key in enumerate(keys)}
         self.bins = len(keys)
         self.starts = np.full(self.bins, np.inf)
@@ -302,9 +304,15 @@ class Measurement:
         width = max((len(interval.places_ok) for interval in recording.intervals), default=0)
         self.places_ok, self.places_failed = (np.zeros((self.bins, width)) for _ in range(2))
         self._columns: dict[str, dict[int, MeasuredColumn]] = defaultdict(dict)
+        self._stalls: dict[tuple[int, int], Stalled] = {}
+        self._covered_s: Floats | None = None
         self._recorded_until: dict[int, float] = {}
         for interval in recording.intervals:
-            self._add(place[_key(interval)], interval)
+            self._add(place[recording.cell_of(interval)], interval)
+        if self.is_merged:
+            self._set_covered(place)
+        for (number, _), stall in self._stalls.items():
+            self.stalled_s[number] += stall.stalled_s
 
     def _add(self, number: int, interval: RecordedInterval) -> None:
         self.starts[number] = min(self.starts[number], interval.start_s)
@@ -319,7 +327,7 @@ class Measurement:
         self.connections[number] += interval.connections
         self.surplus[number] += interval.surplus
         self.unasked[number] += interval.unasked
-        self.stalled_s[number] = max(self.stalled_s[number], interval.stalled_s)
+        self._add_stalls(number, interval)
         if interval.gap_s is not None:
             self.longest_gap_s[number] = np.fmax(self.longest_gap_s[number], interval.gap_s)
         if interval.places_ok:
@@ -341,9 +349,38 @@ class Measurement:
                 columns[series.number] = MeasuredColumn.empty(self.bins)
             columns[series.number].add(number, series)
 
+    def _set_covered(self, place: Mapping[tuple[int, int], int]) -> None:
+        """Set the lengths of merged bins to the time that their intervals cover, which have gaps where records are
+        damaged. If the load threads cover different times, the longest counts.
+        """
+        covered: dict[tuple[int, int], float] = defaultdict(float)
+        for interval in self.recording.intervals:
+            covered[place[self.recording.cell_of(interval)], interval.worker] += interval.end_s - interval.start_s
+        self._covered_s = np.zeros(self.bins)
+        for (number, _), seconds in covered.items():
+            self._covered_s[number] = max(self._covered_s[number], seconds)
+
+    def _add_stalls(self, number: int, interval: RecordedInterval) -> None:
+        """Add the stalls of a load thread. If several threads stall in a second, the longest stall counts."""
+        own = Stalled(interval.start_s, interval.end_s, interval.stalled_s, interval.gap_s or 0.0)
+        for stall in interval.stalls or ([own] if interval.stalled_s > 0 else []):
+            second = number, int((stall.start_s + stall.end_s) / 2)
+            known = self._stalls.get(second, stall)
+            self._stalls[second] = Stalled(
+                min(known.start_s, stall.start_s),
+                max(known.end_s, stall.end_s),
+                max(known.stalled_s, stall.stalled_s),
+                max(known.gap_s, stall.gap_s),
+            )
+
+    @property
+    def stalls(self) -> list[Stalled]:
+        """Recorded seconds with a stall of a load thread, in order of time."""
+        return [self._stalls[second] for second in sorted(self._stalls, key=lambda second: (second[1], second[0]))]
+
     @property
     def lengths(self) -> Floats:
-        return np.asarray(self.ends - self.starts, dtype=float)
+        return np.asarray(self.ends - self.starts, dtype=float) if self._covered_s is None else self._covered_s
 
     @property
     def lengths_of_rates(self) -> Floats:
@@ -354,7 +391,7 @@ class Measurement:
     @property
     def is_merged(self) -> bool:
         """True if a bin combines several recorded seconds, because the run is long (`towtank.results.long_runs`)."""
-        return self.bin_s > _SECOND_AT_MOST_S
+        return self.recording.width_s > 1
 
     @property
     def bin_s(self) -> float:
@@ -413,7 +450,3 @@ class Measurement:
     def requests(self) -> MeasuredColumn:
         """Sum of the columns of all requests."""
         return MeasuredColumn.total(self.bins, list(self.columns("step").values()))
-
-
-def _key(interval: RecordedInterval) -> tuple[int, int]:
-    return int((interval.start_s + interval.end_s) / 2), interval.stage

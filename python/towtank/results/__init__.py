@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from towtank.results.following import Follower
     from towtank.results.lines import Damage, NewLines
+    from towtank.results.long_runs import Shortening
     from towtank.results.manifests import EngineForm, RunManifest, TierForm, TotalsForm, read_object, usable_part
     from towtank.results.observe import (
         GENERATOR_GROUP,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
         ProbeStream,
         ServiceStream,
     )
-    from towtank.results.segments import RecordedInterval, RecordedSeries, Recording, names_of, stages_of
+    from towtank.results.segments import RecordedInterval, RecordedSeries, Recording, Stalled, names_of, stages_of
     from towtank.results.stored import (
         ITEM_DIFFERENT,
         ITEM_FATES,

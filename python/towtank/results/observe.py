@@ -5,7 +5,7 @@ are skipped and counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,12 @@ from typing import Any
 
 from towtank.files import open_regular, version_of
 from towtank.results import lines, long_runs
+from towtank.results.long_runs import Shortening
 from towtank.results.stream_forms import MetricsForm, ProbeHeader, SampleForm, has_form
 
-_SAMPLE = re.compile(rb'[0-9a-f]{8} \{"k":"(?:sample|metrics)","t_ns":(\d{1,19}),')
+_SAMPLE = re.compile(rb'[0-9a-f]{8} \{"k":"(?:sample|metrics)","t_ns":(\d{1,19}),(?:"wall_ns":(\d{1,19}),)?')
+# A sample that is longer than another by this has values that the other lacks. [byte]
+_MORE_BYTES = 40
 _NEAR_NS = 2 * 10**9  # Samples at least this close to an edge are read.
 PROBE_FILE = "probe.ndjson"
 REMOTE_PROBE_ENDING = ".probe.ndjson"
@@ -64,6 +67,9 @@ class ProbeStream:
         Samples; of a long run, only some of them, see `long_runs`.
     times_ns : list of int or None
         Times of all samples of a long run, in ascending order; None if `samples` has all samples. [ns]
+    clock_jump_s : float or None
+        Largest step of the wall clock between two samples of a long run, relative to the monotonic clock; None if
+        `samples` has all samples. [s]
     damage : Damage
         Counts of the unreadable lines.
     """
@@ -71,6 +77,7 @@ class ProbeStream:
     header: ProbeHeader | None = None
     samples: list[dict[str, Any]] = field(default_factory=list)
     times_ns: list[int] | None = None
+    clock_jump_s: float | None = None
     damage: lines.Damage = field(default_factory=lines.Damage)
 
 
@@ -99,36 +106,46 @@ class ServiceStream:
     damage: lines.Damage = field(default_factory=lines.Damage)
 
 
-def read_probe(folder: Path, edges_ns: Sequence[int] = ()) -> ProbeStream:
-    """Read `RUN/observe/probe.ndjson`. If the file does not exist, the stream is empty.
+def read_probe(folder: Path, short: Shortening | None = None) -> ProbeStream:
+    """Read `RUN/observe/probe.ndjson`, shortened if the run is long. Without the file, the stream is empty."""
+    return _read_probe(folder / PROBE_FILE, short)
 
-    Of a long run, samples at the given times are read in any case, such as those at the edges of stages. [ns]
+
+def read_remote_probes(
+    folder: Path, short: Shortening | None = None, offsets_ns: Mapping[str, int] | None = None
+) -> dict[str, ProbeStream]:
+    """Read the streams of probes on other machines, `RUN/observe/HOST.probe.ndjson`, by host, shortened if the run is
+    long. The times in a stream are from the clock of the machine on which the probe ran, which is ahead of the clock of
+    this machine by an offset. [ns] All samples are read if the offset is not given.
     """
-    return _read_probe(folder / PROBE_FILE, edges_ns)
+    found = {}
+    for path in sorted(folder.glob(f"*{REMOTE_PROBE_ENDING}")):
+        host = path.name.removesuffix(REMOTE_PROBE_ENDING)
+        offset = (offsets_ns or {}).get(host)
+        found[host] = _read_probe(path, None if short is None or offset is None else short.moved(offset))
+    return found
 
 
-def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
-    """Read the streams of probes on other machines, `RUN/observe/HOST.probe.ndjson`, by host. The times in a stream are
-    from the clock of the machine on which the probe ran.
-    """
-    paths = sorted(folder.glob(f"*{REMOTE_PROBE_ENDING}"))
-    return {path.name.removesuffix(REMOTE_PROBE_ENDING): _read_probe(path) for path in paths}
-
-
-def _read_probe(path: Path, edges_ns: Sequence[int] = ()) -> ProbeStream:
+def _read_probe(path: Path, short: Shortening | None) -> ProbeStream:
     if not path.is_file():
         return ProbeStream()
-    width = _width_ns(path)
-    if width is None:
-        return _probe(path, None, ())
-    key = "probe", version_of([path]), tuple(edges_ns)
-    return long_runs.kept(path.parent.parent, key, partial(_probe, path, width, edges_ns))
+    if short is None:
+        return _probe(lines.Damage(), lambda damage: lines.read(path, damage))
+    return long_runs.kept(
+        path.parent.parent, path.name, (version_of([path]), short), partial(_short_probe, path, short)
+    )
 
 
-def _probe(path: Path, width: int | None, edges_ns: Sequence[int]) -> ProbeStream:
-    stream = ProbeStream()
-    stream.times_ns = None if width is None else []
-    for document in _documents(path, stream.damage, width, edges_ns, stream.times_ns):
+def _short_probe(path: Path, short: Shortening) -> ProbeStream:
+    chosen = _Chosen(short, SampleForm)
+    stream = _probe(lines.Damage(), lambda damage: chosen.documents(path, damage))
+    stream.times_ns, stream.clock_jump_s = sorted(chosen.times_ns), chosen.clock_jump_ns / 1e9
+    return stream
+
+
+def _probe(damage: lines.Damage, documents: Callable[[lines.Damage], Iterator[dict[str, object]]]) -> ProbeStream:
+    stream = ProbeStream(damage=damage)
+    for document in documents(damage):
         if document.get("k") == "header" and has_form(ProbeHeader, document):
             stream.header = stream.header or ProbeHeader.model_validate(document)
         elif document.get("k") == "sample" and has_form(SampleForm, document):
@@ -136,70 +153,97 @@ def _probe(path: Path, width: int | None, edges_ns: Sequence[int]) -> ProbeStrea
         else:
             stream.damage.bad_lines += 1
     stream.samples.sort(key=lambda sample: int(sample["t_ns"]))
-    if stream.times_ns is not None:
-        stream.times_ns.sort()
     return stream
 
 
-def _width_ns(path: Path) -> int | None:
-    """Return the length of the time of which one sample is read; None if all samples are read. [ns]"""
-    return long_runs.width_ns(long_runs.first_time(path, "t_ns"), long_runs.last_time(path, "t_ns"))
+class _Chosen:
+    """Samples of a long run that are read: in each merged interval the first, and the longest, which has values that
+    other samples lack; those near the edges of stages; and the last.
 
+    Parameters
+    ----------
+    short : Shortening
+    form : SampleForm or MetricsForm
+        Form of the samples. A sample without this form is not chosen, but yielded.
 
-def _documents(
-    path: Path,
-    damage: lines.Damage,
-    width: int | None,
-    edges_ns: Sequence[int],
-    times_ns: list[int] | None = None,
-) -> Iterator[dict[str, object]]:
-    """Yield the documents of a stream; of a long stream, only one sample in each `width` [ns], those at the given
-    edges, and the last one. The times of all samples are then added to `times_ns`.
+    Attributes
+    ----------
+    times_ns : list of int
+        Times of all samples. [ns]
+    clock_jump_ns : int
+        Largest step of the wall clock between two samples, relative to the monotonic clock. [ns]
     """
-    if width is None:
-        yield from lines.read(path, damage)
-        return
-    near = {(edge + beside) // _NEAR_NS for edge in edges_ns for beside in (-_NEAR_NS, 0, _NEAR_NS)}
-    last, skipped = None, b""
-    with open_regular(path) as stream:
-        for line in stream:
-            found = _SAMPLE.match(line)
-            if found is None or not lines.is_intact(line):
-                yield from lines.documents([line], damage)
-                continue
-            at = int(found[1])
-            if times_ns is not None:
-                times_ns.append(at)
-            if at // width == last and at // _NEAR_NS not in near:
-                skipped = line
-                continue
-            last, skipped = at // width, b""
-            yield from lines.documents([line], damage)
-    if skipped:
-        yield from lines.documents([skipped], damage)
+
+    def __init__(self, short: Shortening, form: type[SampleForm] | type[MetricsForm]) -> None:
+        self.times_ns: list[int] = []
+        self.clock_jump_ns = 0
+        self._short, self._form = short, form
+        self._near = {(edge + beside) // _NEAR_NS for edge in short.edges_ns for beside in (-_NEAR_NS, 0, _NEAR_NS)}
+        self._ahead_ns: int | None = None
+
+    def documents(self, path: Path, damage: lines.Damage) -> Iterator[dict[str, object]]:
+        """Yield the documents of a stream without the samples that are not chosen. Damaged lines are counted."""
+        slot, length, longest, last = None, 0, b"", b""
+        with open_regular(path) as stream:
+            for line in stream:
+                found = _SAMPLE.match(line)
+                if found is None or not lines.is_intact(line):
+                    yield from lines.documents([line], damage)
+                    continue
+                at = int(found[1])
+                own = (at - self._short.origin_ns) // self._short.width_ns
+                if own == slot and at // _NEAR_NS not in self._near:
+                    self._pass(at, found[2])
+                    last = line
+                    if len(line) > max(length + _MORE_BYTES, len(longest)):
+                        longest = line
+                    continue
+                if own != slot and longest:
+                    yield from lines.documents([longest], damage)
+                for document in lines.documents([line], damage):
+                    if has_form(self._form, document):
+                        self._pass(at, found[2])
+                        if own != slot:
+                            slot, length, longest = own, len(line), b""
+                        last = b""
+                    yield document
+        for line in dict.fromkeys((longest, last)):
+            yield from lines.documents([line] if line else [], damage)
+
+    def _pass(self, at: int, wall: bytes | None) -> None:
+        self.times_ns.append(at)
+        if wall is not None:
+            ahead = int(wall) - at
+            if self._ahead_ns is not None:
+                self.clock_jump_ns = max(self.clock_jump_ns, abs(ahead - self._ahead_ns))
+            self._ahead_ns = ahead
 
 
-def read_services(folder: Path, edges_ns: Sequence[int] = ()) -> dict[str, ServiceStream]:
-    """Read the streams of all services in `RUN/observe`, by service name; `edges_ns` is as for `read_probe`."""
+def read_services(folder: Path, short: Shortening | None = None) -> dict[str, ServiceStream]:
+    """Read the streams of all services in `RUN/observe`, by service name, shortened if the run is long."""
     paths = sorted(
         path
         for path in folder.glob("*.ndjson")
         if path.name != PROBE_FILE and not path.name.endswith(REMOTE_PROBE_ENDING)
     )
-    return {path.stem: _read_service(path, edges_ns) for path in paths}
+    return {path.stem: _read_service(path, short) for path in paths}
 
 
-def _read_service(path: Path, edges_ns: Sequence[int]) -> ServiceStream:
-    width = _width_ns(path)
-    if width is None:
-        return _service(path, None, ())
-    key = "service", version_of([path]), tuple(edges_ns)
-    return long_runs.kept(path.parent.parent, key, partial(_service, path, width, edges_ns))
+def _read_service(path: Path, short: Shortening | None) -> ServiceStream:
+    if short is None:
+        return _service(path, lambda damage: lines.read(path, damage))
+    version = version_of([path]), short
+    return long_runs.kept(path.parent.parent, path.name, version, partial(_short_service, path, short))
 
 
-def _service(path: Path, width: int | None, edges_ns: Sequence[int]) -> ServiceStream:
+def _short_service(path: Path, short: Shortening) -> ServiceStream:
+    chosen = _Chosen(short, MetricsForm)
+    return _service(path, lambda damage: chosen.documents(path, damage))
+
+
+def _service(path: Path, documents: Callable[[lines.Damage], Iterator[dict[str, object]]]) -> ServiceStream:
     stream = ServiceStream(path.stem)
-    for document in _documents(path, stream.damage, width, edges_ns):
+    for document in documents(stream.damage):
         kind = document.get("k")
         if kind == "header":
             stream.kind = str(document.get("kind", ""))

@@ -87,6 +87,18 @@ class Pauses:
     sum_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """Recorded interval of a load thread with a stall: its start and end, the time taken by iterations of the thread's
+    loop of 100 ms or more, and the longest time between two iterations. [s]
+    """
+
+    start_s: float
+    end_s: float
+    stalled_s: float
+    gap_s: float
+
+
 @dataclass(slots=True)
 class RecordedInterval:
     """Records of one load thread between two times of the run. [s]
@@ -114,6 +126,8 @@ class RecordedInterval:
         Longest time between two iterations of the thread's loop; None if the engine did not record it. [s]
     stalled_s : float
         Part of the interval that was taken by iterations of 100 ms or more. [s]
+    stalls : tuple of Stalled
+        Intervals with a stall of which a merged interval consists; empty for an interval as it was recorded.
     surplus, unasked : int
         Number of times that a server sent bytes after a complete response (`surplus`), and without a request
         (`unasked`). [1]
@@ -145,6 +159,7 @@ class RecordedInterval:
     places_failed: list[int] = field(default_factory=list)
     gap_s: float | None = None
     stalled_s: float = 0.0
+    stalls: tuple[Stalled, ...] = ()
     surplus: int = 0
     unasked: int = 0
 
@@ -165,6 +180,8 @@ class Recording:
         Threads that have at least one segment.
     damage : Damage
         Count of the unreadable lines.
+    width_s : float
+        Length of the recorded intervals, 1; of a long run, that of the merged intervals. [s]
     """
 
     header: SegmentHeader | None = None
@@ -172,6 +189,13 @@ class Recording:
     ends: dict[int, str] = field(default_factory=dict)
     workers_found: set[int] = field(default_factory=set)
     damage: lines.Damage = field(default_factory=lines.Damage)
+    width_s: float = 1.0
+
+    def cell_of(self, interval: RecordedInterval) -> tuple[int, int]:
+        """Return the number of the time cell of length `width_s` that contains an interval, and its stage. The
+        intervals of all load threads in one cell belong together, although they do not start at exactly the same time.
+        """
+        return int((interval.start_s + interval.end_s) / 2 / self.width_s), interval.stage
 
     @property
     def workers(self) -> int:
@@ -184,36 +208,36 @@ class Recording:
         return bool(self.ends) and len(self.ends) >= self.workers
 
 
-def read(folder: Path) -> Recording:
+def read(folder: Path, *, whole: bool = False) -> Recording:
     """Read all segments in `RUN/engine`, complete or not. The folder may be missing or empty.
 
-    The intervals of a long run are merged, see `long_runs`; callers must not change the recording.
+    Unless `whole`, the intervals of a long run are merged, see `long_runs`; callers must not change the recording.
     """
     by_worker = _by_worker(folder)
-    width = _width_ns(by_worker)
-    if width is None:
+    short = None if whole else long_runs.shortening_of(folder.parent, by_worker)
+    if short is None:
         return _sorted(_whole(by_worker))
-    key = "segments", version_of([path for own in by_worker.values() for path in own])
-    return long_runs.kept(folder.parent, key, lambda: _merged(by_worker, width))
+    version = version_of([path for own in by_worker.values() for path in own]), short
+    return long_runs.kept(folder.parent, "segments", version, lambda: _merged(by_worker, short))
 
 
-def _merged(by_worker: Mapping[int, list[Path]], width: int) -> Recording:
-    recording = Recording()
+def shortening(folder: Path) -> long_runs.Shortening | None:
+    """Return how `read` shortens the records of a run; None if it reads all of them. The folder is `RUN/engine`."""
+    return long_runs.shortening_of(folder.parent, _by_worker(folder))
+
+
+def _merged(by_worker: Mapping[int, list[Path]], short: long_runs.Shortening) -> Recording:
+    recording = Recording(width_s=short.width_ns / _SECOND_NS)
     for worker, own in by_worker.items():
-        _extend(recording, worker, own, lambda own, read: long_runs.merged(own, width, read))
+        _extend(recording, worker, own, lambda own, read: long_runs.merged(own, short.width_ns, read))
     return _sorted(recording)
 
 
-def read_span(folder: Path, from_s: float, until_s: float) -> Recording | None:
-    """Read the intervals of a long run that overlap a time span of the run [s], each as it was recorded. Return None if
-    the run is not long, so that `read` returns them.
-    """
-    by_worker = _by_worker(folder)
-    if _width_ns(by_worker) is None:
-        return None
+def read_span(folder: Path, from_s: float, until_s: float) -> Recording:
+    """Read the intervals of a long run that overlap a time span of the run [s], each as it was recorded."""
     recording = Recording()
-    for worker, own in by_worker.items():
-        _extend(recording, worker, own, lambda own, read: long_runs.cut(own, from_s, until_s, read))
+    for worker, own in _by_worker(folder).items():
+        _extend(recording, worker, own, lambda own, read: long_runs.within(own, from_s, until_s, read))
     return _sorted(recording)
 
 
@@ -222,12 +246,6 @@ def _by_worker(folder: Path) -> dict[int, list[Path]]:
     for path, worker in paths(folder):
         found.setdefault(worker, []).append(path)
     return found
-
-
-def _width_ns(by_worker: Mapping[int, list[Path]]) -> int | None:
-    """Return the length of the merged intervals; None if the run is not long. [ns]"""
-    ends = [end for own in by_worker.values() if (end := long_runs.last_time(own[-1], "t1_ns")) is not None]
-    return long_runs.width_ns(0, max(ends, default=None))
 
 
 def _sorted(recording: Recording) -> Recording:
@@ -247,6 +265,7 @@ def _extend(
 ) -> None:
     """Add the shortened records of one load thread to a recording; all its records if they cannot be shortened."""
     part = Recording()
+    part.damage.torn_tail = any(map(long_runs.has_torn_tail, own))
     if not shorten(own, lambda stream: _read_lines(lines.documents(stream, part.damage), worker, part)):
         part = Recording()
         _read_segments(own, worker, part)
@@ -341,6 +360,7 @@ def interval(document: Mapping[str, object], worker: int) -> RecordedInterval:
         places_failed=form.places.failed if form.places else [],
         gap_s=None if form.gap_ns is None else form.gap_ns / _SECOND_NS,
         stalled_s=form.stalled_ns / _SECOND_NS,
+        stalls=tuple(Stalled(*(at / _SECOND_NS for at in stall)) for stall in form.stalls),
         surplus=framing.surplus,
         unasked=framing.unasked,
     )
@@ -388,13 +408,6 @@ def stages_of(recording: Recording) -> list[RecordedStage]:
     if no header was read.
     """
     return recording.header.stages if recording.header else []
-
-
-def edges_ns(recording: Recording) -> list[int]:
-    """Return the starts and ends of all stages on the clock of the generator's machine, ascending. [ns]"""
-    origin = recording.header.monotonic_ns if recording.header else None
-    edges_s = {at for stage in stages_of(recording) for at in (stage.start_s, stage.end_s)}
-    return [] if origin is None else sorted(origin + round(_SECOND_NS * at) for at in edges_s)
 
 
 def stage_of(stages: Sequence[RecordedStage], number: int) -> RecordedStage:

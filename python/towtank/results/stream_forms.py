@@ -123,7 +123,9 @@ class FramingForm(_Line):
 
 
 class IntervalForm(_Line):
-    """Keys and types of the record of one load thread between two times of the run."""
+    """Keys and types of the record of one load thread between two times of the run. `stalls` are the recorded intervals
+    with a stall of which a merged interval consists: start, end, stalled time and longest gap. [ns]
+    """
 
     t0_ns: Instant
     t1_ns: Instant
@@ -147,6 +149,7 @@ class IntervalForm(_Line):
     waiting: Count = 0
     gap_ns: Span | None = None
     stalled_ns: Span = 0
+    stalls: list[Annotated[list[Span], Field(min_length=4, max_length=4)]] = []
     places: PlacesForm | None = None
     framing: FramingForm | None = None
 

@@ -19,6 +19,7 @@ import numpy as np
 from towtank.files import put
 from towtank.results import observe, segments
 from towtank.results.folder import RunFolder
+from towtank.results.long_runs import Shortening
 from towtank.results.observe import ProbeStream, ServiceStream
 from towtank.results.segments import RecordedInterval, RecordedSeries, Recording
 from towtank.results.stream_forms import RecordedStage
@@ -67,10 +68,10 @@ def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Pa
     `describe_histogram` is a function of the analysis that returns the columns `timed`, `response_p50_s`, ... of an
     encoded histogram.
     """
-    recording = segments.read(run.engine)
+    recording, short = segments.read(run.engine), segments.shortening(run.engine)
     paths = run.path / INTERVALS_FILE, run.path / METRICS_FILE
     write_intervals(paths[0], recording, describe_histogram)
-    write_metrics(paths[1], run, recording)
+    write_metrics(paths[1], run, recording, short)
     return paths
 
 
@@ -79,10 +80,11 @@ def write_intervals(path: Path, recording: Recording, describe_histogram: Descri
     _write(path, _INTERVAL_COLUMNS, _interval_rows(recording, describe_histogram))
 
 
-def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
-    """Write the table of observed metrics atomically, with times on the clock of the run."""
-    edges_ns = segments.edges_ns(recording)
-    probe, services = observe.read_probe(run.observe, edges_ns), observe.read_services(run.observe, edges_ns)
+def write_metrics(path: Path, run: RunFolder, recording: Recording, short: Shortening | None = None) -> None:
+    """Write the table of observed metrics atomically, with times on the clock of the run; of all samples, unless they
+    are shortened as those of a long run.
+    """
+    probe, services = observe.read_probe(run.observe, short), observe.read_services(run.observe, short)
     origin = recording.header.monotonic_ns if recording.header else None
     if origin is None:
         origin = probe.samples[0]["t_ns"] if probe.samples else 0

@@ -110,6 +110,10 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
             yield NotChecked(kind, why or _not_offered(evidence, kind))
     if unknown := limits.unknown(evidence):
         yield NotChecked(DoubtKind.TIER_LIMIT, why or f"not observed: {unknown}")
+    elif evidence.seconds_merged and evidence.observed.tiers:
+        yield NotChecked(
+            DoubtKind.TIER_LIMIT, "the run is long, so peaks between the samples that were read are unknown"
+        )
     if not evidence.observed.tiers:
         for kind in (DoubtKind.SERVICE_RESTARTED, DoubtKind.SERVICE_DIED, DoubtKind.UTILIZATION_LAW):
             yield NotChecked(kind, _NO_TIER)

@@ -99,8 +99,7 @@ class RunData:
         if self.engine_folder is None or not self.measurement.is_merged or not times_s:
             return self.measurement
         span = min(times_s) - recovery.BEFORE_S, max(times_s) + recovery.AFTER_S
-        recording = segments.read_span(self.engine_folder, *span)
-        return self.measurement if recording is None else Measurement(recording)
+        return Measurement(segments.read_span(self.engine_folder, *span))
 
     @cached_property
     def steady_stage(self) -> Window | None:

@@ -15,7 +15,16 @@ from towtank.analysis.stored import read_stored
 from towtank.analysis.system.tiers import Observed
 from towtank.digging import dig
 from towtank.errors import StudyError
-from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder, observe, read_object, segments
+from towtank.results import (
+    REMOTE_PROBE_ENDING,
+    RUN_MANIFEST,
+    STUDY_MANIFEST,
+    RunFolder,
+    Shortening,
+    observe,
+    read_object,
+    segments,
+)
 
 
 def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) -> RunData:
@@ -29,8 +38,8 @@ def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) ->
     """
     manifest, manifest_faults = run.usable_manifest()
     recording = segments.read(run.engine)
-    edges_ns = segments.edges_ns(recording)
-    probe, services = observe.read_probe(run.observe, edges_ns), observe.read_services(run.observe, edges_ns)
+    short = segments.shortening(run.engine)
+    probe, services = observe.read_probe(run.observe, short), observe.read_services(run.observe, short)
     declared = manifest.get("tiers")
     groups = probe.header.groups if probe.header else {}
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
@@ -43,7 +52,7 @@ def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) ->
         segments.read_engine_document(run.engine),
         recording,
         Measurement(recording),
-        Observed(probe, services, known, origin, _declared_hosts(manifest), _remote(run, manifest, origin)),
+        Observed(probe, services, known, origin, _declared_hosts(manifest), _remote(run, manifest, origin, short)),
         list(run.events()),
         _plan(run),
         objectives,
@@ -54,15 +63,17 @@ def read_run(run: RunFolder, objectives: Sequence[Mapping[str, object]] = ()) ->
     )
 
 
-def _remote(run: RunFolder, manifest: Mapping[str, object], origin_ns: int) -> dict[str, Observed]:
+def _remote(
+    run: RunFolder, manifest: Mapping[str, object], origin_ns: int, short: Shortening | None
+) -> dict[str, Observed]:
     """Return the records of the probes on other machines by host, with times in run time. Records with an unknown clock
     offset are skipped.
     """
-    streams = observe.read_remote_probes(run.observe)
+    hosts = [path.name.removesuffix(REMOTE_PROBE_ENDING) for path in run.observe.glob(f"*{REMOTE_PROBE_ENDING}")]
+    offsets = {host: offset for host in hosts if (offset := clock_offset(manifest, host)) is not None}
+    streams = observe.read_remote_probes(run.observe, short, offsets)
     return {
-        name: Observed(stream, {}, {}, origin_ns + offset)
-        for name, stream in streams.items()
-        if (offset := clock_offset(manifest, name)) is not None
+        name: Observed(stream, {}, {}, origin_ns + offsets[name]) for name, stream in streams.items() if name in offsets
     }
 
 

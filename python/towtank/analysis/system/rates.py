@@ -120,6 +120,8 @@ class Samples:
         Monotonic time of the start of the run. [ns]
     times_ns : list of int, optional
         Times of all samples, ascending, if `samples` has only some of them; by default those of `samples`. [ns]
+    clock_jump_s : float, optional
+        Largest step of the wall clock between all samples; by default that between `samples`. [s]
 
     Attributes
     ----------
@@ -129,10 +131,17 @@ class Samples:
         Times of all samples. [s]
     """
 
-    def __init__(self, samples: list[dict[str, Any]], origin_ns: int, times_ns: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        samples: list[dict[str, Any]],
+        origin_ns: int,
+        times_ns: Sequence[int] | None = None,
+        clock_jump_s: float | None = None,
+    ) -> None:
         self.samples = samples
         self.times_s = [(sample["t_ns"] - origin_ns) / 1e9 for sample in samples]
         self.all_times_s = self.times_s if times_ns is None else [(at - origin_ns) / 1e9 for at in times_ns]
+        self._clock_jump_s = clock_jump_s
         self._tracks: dict[tuple[str, ...], Track] = {}
 
     def track(self, *path: str) -> Track:
@@ -169,6 +178,8 @@ class Samples:
 
     def clock_jump(self) -> float:
         """Return the largest step of the wall clock between two samples, relative to the monotonic clock. [s]"""
+        if self._clock_jump_s is not None:
+            return self._clock_jump_s
         offsets = [
             sample["wall_ns"] - sample["t_ns"] for sample in self.samples if isinstance(sample.get("wall_ns"), int)
         ]

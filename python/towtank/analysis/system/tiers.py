@@ -87,7 +87,7 @@ class Observed:
     remote: dict[str, Observed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.samples = Samples(self.probe.samples, self.origin_ns, self.probe.times_ns)
+        self.samples = Samples(self.probe.samples, self.origin_ns, self.probe.times_ns, self.probe.clock_jump_s)
         self.metrics = {name: Samples(stream.samples, self.origin_ns) for name, stream in self.services.items()}
 
     @property

@@ -108,7 +108,7 @@ class RunMaterial:
 
         The records are not stored in this object, so that an export of many long runs needs little memory.
         """
-        recording = segments.read(self.folder.engine)
+        recording = segments.read(self.folder.engine, whole=True)
         self.damage.torn_tail |= recording.damage.torn_tail
         self.damage.bad_lines = max(self.damage.bad_lines, recording.damage.bad_lines)
         return recording

@@ -118,7 +118,7 @@ def seconds(recording: Recording) -> Iterator[RecordedSecond]:
     stages = segments.stages_of(recording)
     groups: dict[tuple[int, int], list[RecordedInterval]] = defaultdict(list)
     for interval in recording.intervals:
-        groups[int((interval.start_s + interval.end_s) / 2), interval.stage].append(interval)
+        groups[recording.cell_of(interval)].append(interval)
     for key in sorted(groups):
         yield combine_second(groups[key], segments.stage_of(stages, key[1]), known)
 
