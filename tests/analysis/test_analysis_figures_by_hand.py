@@ -31,6 +31,7 @@ from towtank.analysis.system import hosts
 from towtank.analysis.system.entries import MachineUse
 from towtank.analysis.user_groups import UserGroup
 from towtank.foreign import Requests
+from towtank.results import Stalled
 
 
 def users(pace_s: float | None, response_s: float, cycle_s: float, number: float = 20.0) -> UserGroup:
@@ -137,6 +138,13 @@ def stalled(seconds: dict[int, float], longest: float) -> Any:
     return SimpleNamespace(stalled_s=inside, longest_gap_s=gaps, starts=starts, ends=starts + 1.0)
 
 
+def with_stalls(found: Any) -> Any:
+    """Add the seconds with a stall to a measurement, from its arrays."""
+    columns = zip(found.starts, found.ends, found.stalled_s, found.longest_gap_s, strict=True)
+    found.stalls = [Stalled(*map(float, second)) for second in columns if second[2] > 0]
+    return found
+
+
 @pytest.mark.parametrize(
     ("seconds", "longest", "found"),
     [
@@ -149,14 +157,14 @@ def stalled(seconds: dict[int, float], longest: float) -> Any:
 def test_a_stall_of_a_second_has_a_start_and_an_end(
     seconds: dict[int, float], longest: float, found: list[tuple[float, float]]
 ) -> None:
-    stalls = [(each.start_s, each.end_s) for each in _long_stalls(stalled(seconds, longest))]
+    stalls = [(each.start_s, each.end_s) for each in _long_stalls(with_stalls(stalled(seconds, longest)))]
     assert stalls == [pytest.approx(each) for each in found]
 
 
 def test_stalls_with_a_free_second_between_them_are_two() -> None:
     two = stalled({1: 0.5, 2: 0.9, 4: 0.4, 5: 0.8}, 1.2)
     two.longest_gap_s[2] = 1.4
-    assert [(each.start_s, each.end_s) for each in _long_stalls(two)] == [
+    assert [(each.start_s, each.end_s) for each in _long_stalls(with_stalls(two))] == [
         pytest.approx((1.5, 2.9)),
         pytest.approx((4.6, 5.8)),
     ]

@@ -16,11 +16,11 @@ from towtank.analysis.doubts import DoubtLevel
 from towtank.analysis.drive import times_ms
 from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most_connections
 from towtank.analysis.load import failed_by_kind
-from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.run.summary import _sending_cpus
 from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import goodness, histograms
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
+from towtank.analysis.timed_histograms import TimedHistograms
 from towtank.analysis.unfinished import _drain
 from towtank.analysis.windows.stretch import stretch_of, stretches
 from towtank.results import EngineForm, RecordedStage

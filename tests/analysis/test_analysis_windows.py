@@ -9,10 +9,10 @@ from towtank.analysis import load
 from towtank.analysis.checks import window as checks
 from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.limits import plateaus
-from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.statistics import error_of
 from towtank.analysis.statistics.histograms import Layout
 from towtank.analysis.system import tiers
+from towtank.analysis.timed_histograms import TimedHistograms
 from towtank.analysis.windows import changes, growth, steady
 from towtank.analysis.windows.rest import Rest, is_at_rest, rest_of
 from towtank.analysis.windows.settling import SteadySeconds, without_transient

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.signal import lfilter
 
 from towtank.analysis import load
-from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.histograms import Layout
+from towtank.analysis.timed_histograms import TimedHistograms
 
 SERIES = int(os.environ.get("TOWTANK_CERTIFY", "0"))
 """Number of random series for each cell of the tables. If it is 0, each test uses its own, small number."""

@@ -10,11 +10,12 @@ from towtank.analysis.doubts import DoubtLevel
 from towtank.analysis.failed_exchanges import failed_exchanges
 from towtank.analysis.generator import Generator
 from towtank.analysis.load import distribution, failed_by_kind, status_codes
-from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement, TimedHistograms
+from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
 from towtank.analysis.relaxed_limits import relaxed_limits
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
 from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.timed_histograms import TimedHistograms
 from towtank.containment import attempt_or
 from towtank.documents import document_of, plain
 from towtank.results import RunFolder, write_json

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from towtank.analysis import laws
-from towtank.analysis.measurement import DRAIN_STAGE, RAMPS, Floats, Mask, MeasuredColumn, Measurement, TimedHistograms
+from towtank.analysis.measurement import DRAIN_STAGE, RAMPS, Floats, Mask, MeasuredColumn, Measurement
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
 from towtank.analysis.statistics import (
     design_effect,
@@ -21,6 +21,7 @@ from towtank.analysis.statistics import (
 )
 from towtank.analysis.statistics.estimates import CONFIDENCE, NO_ESTIMATE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
+from towtank.analysis.timed_histograms import TimedHistograms
 from towtank.documents import document_without_none
 
 # No rate is computed for the last recorded interval if it is shorter than this, because the rate would be mostly
