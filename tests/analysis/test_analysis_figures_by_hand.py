@@ -141,7 +141,7 @@ def stalled(seconds: dict[int, float], longest: float) -> Any:
 def with_stalls(found: Any) -> Any:
     """Add the seconds with a stall to a measurement, from its arrays."""
     columns = zip(found.starts, found.ends, found.stalled_s, found.longest_gap_s, strict=True)
-    found.stalls = [Stalled(*map(float, second)) for second in columns if second[2] > 0]
+    found.stalls = [(number, Stalled(*map(float, second))) for number, second in enumerate(columns) if second[2] > 0]
     return found
 
 

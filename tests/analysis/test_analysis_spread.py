@@ -6,7 +6,8 @@ import pytest
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.statistics.fairness import fairness_of
 from towtank.analysis.system.spread import spread
-from towtank.results.segments import Recording, interval
+from towtank.results.recording import Recording
+from towtank.results.segments import interval
 
 TARGETS = [
     {"name": "pages", "balance": "round_robin", "addresses": ["10.0.0.1:80", "10.0.0.2:80"]},

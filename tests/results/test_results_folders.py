@@ -11,7 +11,7 @@ from towtank.errors import StudyError
 from towtank.results import folder as folders
 from towtank.results import tables
 from towtank.results.folder import ResultsFolder, RunFolder, keep_json, offer_json
-from towtank.results.segments import Recording
+from towtank.results.recording import Recording
 from towtank.results.stored import read_ledger
 from towtank.secrets import HIDDEN
 

@@ -146,7 +146,7 @@ def _generator(data: RunData, found: Generator) -> dict[str, object]:
 
 
 def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, float | None]]:
-    """Return the results of each second of the window.
+    """Return the results of each second of the window, or of each merged interval of a long run.
 
     `t_s` is the end of the second, measured from the start of the window. [s]
     """

@@ -17,8 +17,6 @@ _RESPONSES = 30
 it. [1]
 """
 _LONG_STALL_S = 1.0
-# Seconds that are closer than this follow each other: load threads do not start at exactly the same time. [s]
-_JOINED_S = 0.1
 """Stalls of at least this length are listed with their start and end. On an otherwise idle machine, the scheduler never
 delays a thread for so long. [s]
 """
@@ -182,11 +180,13 @@ def _long_stalls(measurement: Measurement) -> Iterator[Stall]:
     are reported.
     """
     joined: list[list[Stalled]] = []
-    for stall in measurement.stalls:
-        if joined and stall.start_s - joined[-1][-1].end_s <= _JOINED_S:
+    last_number = -1
+    for number, stall in measurement.stalls:
+        if joined and number - last_number <= 1:
             joined[-1].append(stall)
         else:
             joined.append([stall])
+        last_number = number
     for seconds in joined:
         first, last = seconds[0], seconds[-1]
         if max(stall.gap_s for stall in seconds) < _LONG_STALL_S:

@@ -7,7 +7,7 @@ Each histogram is decoded once, on first use.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +22,8 @@ Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 """Bins of a run, such as those of a window; shape (n_bins,)."""
 
+# A second follows another if it starts at most this time later. Load threads do not start at exactly the same time. [s]
+_FOLLOWS_S = 0.02
 RAMPS = ("ramp_up", "ramp_down")
 """Names of the phases in which the planned load changes."""
 DRAIN_STAGE = "drain"
@@ -157,7 +159,7 @@ class Measurement:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.stages = stages_of(recording)
-        keys = sorted({recording.cell_of(interval) for interval in recording.intervals})
+        keys = sorted({recording.bin_of(interval) for interval in recording.intervals})
         place = {key: number for number, key in enumerate(keys)}
         self.bins = len(keys)
         self.starts = np.full(self.bins, np.inf)
@@ -177,12 +179,9 @@ class Measurement:
         self.places_ok, self.places_failed = (np.zeros((self.bins, width)) for _ in range(2))
         self._columns: dict[str, dict[int, MeasuredColumn]] = defaultdict(dict)
         self._stalls: dict[tuple[int, int], Stalled] = {}
-        self._covered_s: Floats | None = None
         self._recorded_until: dict[int, float] = {}
         for interval in recording.intervals:
-            self._add(place[recording.cell_of(interval)], interval)
-        if self.is_merged:
-            self._set_covered(place)
+            self._add(place[recording.bin_of(interval)], interval)
         for (number, _), stall in self._stalls.items():
             self.stalled_s[number] += stall.stalled_s
 
@@ -221,17 +220,6 @@ class Measurement:
                 columns[series.number] = MeasuredColumn.empty(self.bins)
             columns[series.number].add(number, series)
 
-    def _set_covered(self, place: Mapping[tuple[int, int], int]) -> None:
-        """Set the lengths of merged bins to the time that their intervals cover, which have gaps where records are
-        damaged. If the load threads cover different times, the longest counts.
-        """
-        covered: dict[tuple[int, int], float] = defaultdict(float)
-        for interval in self.recording.intervals:
-            covered[place[self.recording.cell_of(interval)], interval.worker] += interval.end_s - interval.start_s
-        self._covered_s = np.zeros(self.bins)
-        for (number, _), seconds in covered.items():
-            self._covered_s[number] = max(self._covered_s[number], seconds)
-
     def _add_stalls(self, number: int, interval: RecordedInterval) -> None:
         """Add the stalls of a load thread. If several threads stall in a second, the longest stall counts."""
         own = Stalled(interval.start_s, interval.end_s, interval.stalled_s, interval.gap_s or 0.0)
@@ -246,13 +234,21 @@ class Measurement:
             )
 
     @property
-    def stalls(self) -> list[Stalled]:
-        """Recorded seconds with a stall of a load thread, in order of time."""
-        return [self._stalls[second] for second in sorted(self._stalls, key=lambda second: (second[1], second[0]))]
+    def stalls(self) -> list[tuple[int, Stalled]]:
+        """Recorded seconds with a stall of a load thread, in order of time. The numbers of two seconds differ by 1 if
+        one follows the other.
+        """
+        if not self.is_merged:
+            return sorted((number, stall) for (number, _), stall in self._stalls.items())
+        found: list[tuple[int, Stalled]] = []
+        for stall in sorted(self._stalls.values()):
+            number, before = found[-1] if found else (0, stall)
+            found.append((number + (1 if stall.start_s - before.end_s <= _FOLLOWS_S else 2), stall))
+        return found
 
     @property
     def lengths(self) -> Floats:
-        return np.asarray(self.ends - self.starts, dtype=float) if self._covered_s is None else self._covered_s
+        return np.asarray(self.ends - self.starts, dtype=float)
 
     @property
     def lengths_of_rates(self) -> Floats:

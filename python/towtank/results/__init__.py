@@ -46,7 +46,8 @@ if TYPE_CHECKING:
         ProbeStream,
         ServiceStream,
     )
-    from towtank.results.segments import RecordedInterval, RecordedSeries, Recording, Stalled, names_of, stages_of
+    from towtank.results.recording import RecordedInterval, RecordedSeries, Recording, Stalled
+    from towtank.results.segments import names_of, stages_of
     from towtank.results.stored import (
         ITEM_DIFFERENT,
         ITEM_FATES,

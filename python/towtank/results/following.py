@@ -7,7 +7,7 @@ from pathlib import Path
 
 from towtank.results import segments
 from towtank.results.lines import NewLines
-from towtank.results.segments import RecordedInterval, Recording
+from towtank.results.recording import RecordedInterval, Recording
 from towtank.results.stream_forms import SegmentHeader
 
 

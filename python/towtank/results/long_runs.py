@@ -82,7 +82,9 @@ def shortening_of(run: Path, segments: Mapping[int, Sequence[Path]]) -> Shorteni
     if sum(path.stat().st_size for own in segments.values() for path in own) < LONG_S * _INTERVAL_BYTES:
         return None
     ends = [end for own in segments.values() if (end := _last_end_ns(own)) is not None]
-    header = next((found for own in segments.values() if (found := _header(own[-1])) is not None), None)
+    header = next(
+        (found for own in segments.values() for path in reversed(own) if (found := _header(path)) is not None), None
+    )
     if not ends or header is None or header.monotonic_ns is None or max(ends) <= LONG_S * _NS or _searches(run):
         return None
     width_s = _width_s(max(ends) / _NS, header, _every_s(run))
@@ -136,7 +138,7 @@ def _searches(run: Path) -> bool:
 
 def _every_s(run: Path) -> Iterator[float]:
     """Yield the lengths of the windows in which objectives of the study must be met. [s]"""
-    objectives = dig(_json(run.parent.parent / "study.json"), "objectives")
+    objectives = dig(_json(run.parent.parent / "study.json"), "study", "objectives")
     for objective in objectives if isinstance(objectives, list) else []:
         every = dig(objective, "every_s")
         if isinstance(every, int | float):

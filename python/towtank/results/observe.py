@@ -18,7 +18,9 @@ from towtank.results.stream_forms import MetricsForm, ProbeHeader, SampleForm, h
 
 _SAMPLE = re.compile(rb'[0-9a-f]{8} \{"k":"(?:sample|metrics)","t_ns":(\d{1,19}),(?:"wall_ns":(\d{1,19}),)?')
 # A sample that is longer than another by this has values that the other lacks. [byte]
-_MORE_BYTES = 40
+_MORE_BYTES = 20
+# The probe reads these values only near a limit.
+_RARE = (b'"user_tasks"', b'"towards"')
 _NEAR_NS = 2 * 10**9  # Samples at least this close to an edge are read.
 PROBE_FILE = "probe.ndjson"
 REMOTE_PROBE_ENDING = ".probe.ndjson"
@@ -157,8 +159,9 @@ def _probe(damage: lines.Damage, documents: Callable[[lines.Damage], Iterator[di
 
 
 class _Chosen:
-    """Samples of a long run that are read: in each merged interval the first, and the longest, which has values that
-    other samples lack; those near the edges of stages; and the last.
+    """Samples of a long run that are read: in each merged interval the first, the longest, which has values that other
+    samples lack, and the first with values that are read near a limit only; those near the edges of stages; and the
+    last.
 
     Parameters
     ----------
@@ -183,7 +186,7 @@ class _Chosen:
 
     def documents(self, path: Path, damage: lines.Damage) -> Iterator[dict[str, object]]:
         """Yield the documents of a stream without the samples that are not chosen. Damaged lines are counted."""
-        slot, length, longest, last = None, 0, b"", b""
+        slot, length, longest, last, has_rare = None, 0, b"", b"", False
         with open_regular(path) as stream:
             for line in stream:
                 found = _SAMPLE.match(line)
@@ -192,7 +195,8 @@ class _Chosen:
                     continue
                 at = int(found[1])
                 own = (at - self._short.origin_ns) // self._short.width_ns
-                if own == slot and at // _NEAR_NS not in self._near:
+                is_rare = own == slot and not has_rare and any(name in line for name in _RARE)
+                if own == slot and at // _NEAR_NS not in self._near and not is_rare:
                     self._pass(at, found[2])
                     last = line
                     if len(line) > max(length + _MORE_BYTES, len(longest)):
@@ -200,6 +204,8 @@ class _Chosen:
                     continue
                 if own != slot and longest:
                     yield from lines.documents([longest], damage)
+                    longest = b""
+                has_rare = is_rare or (has_rare and own == slot)
                 for document in lines.documents([line], damage):
                     if has_form(self._form, document):
                         self._pass(at, found[2])

@@ -21,7 +21,7 @@ from towtank.results import observe, segments
 from towtank.results.folder import RunFolder
 from towtank.results.long_runs import Shortening
 from towtank.results.observe import ProbeStream, ServiceStream
-from towtank.results.segments import RecordedInterval, RecordedSeries, Recording
+from towtank.results.recording import RecordedInterval, RecordedSeries, Recording
 from towtank.results.stream_forms import RecordedStage
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.seconds import SecondItem, combine_second, seconds, total
 from towtank.results.folder import RunFolder
 from towtank.results.manifests import RunManifest
-from towtank.results.segments import RecordedInterval, Recording
+from towtank.results.recording import RecordedInterval, Recording
 from towtank.results.stream_forms import RecordedStage, SegmentHeader
 
 NAMES = {"transaction": ["read"], "page": [], "step": ["read / one", "read / two"]}

@@ -88,7 +88,7 @@ impl<'a> Merging<'a> {
         let cell = interval.t0_ns.midpoint(interval.t1_ns) / self.width_ns;
         if let Some(group) = &mut self.group
             && (self.cell, group.stage) == (cell, interval.stage)
-            && interval.t0_ns >= group.t1_ns
+            && interval.t0_ns == group.t1_ns
         {
             group.note_stall();
             interval.note_stall();

@@ -17,7 +17,7 @@ from towtank.results import segments
 from towtank.results.folder import RunFolder
 from towtank.results.lines import Damage
 from towtank.results.manifests import RunManifest
-from towtank.results.segments import Recording
+from towtank.results.recording import Recording
 
 _SECOND_NS = 1_000_000_000
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from towtank.results import segments
-from towtank.results.segments import RecordedInterval, RecordedSeries, Recording
+from towtank.results.recording import RecordedInterval, RecordedSeries, Recording
 from towtank.results.stream_forms import RecordedStage
 
 
@@ -116,9 +116,9 @@ def seconds(recording: Recording) -> Iterator[RecordedSecond]:
     """Yield the seconds of a run, in order of time."""
     known = recorded_names(recording)
     stages = segments.stages_of(recording)
-    groups: dict[tuple[int, int], list[RecordedInterval]] = defaultdict(list)
+    groups: dict[tuple[float, int], list[RecordedInterval]] = defaultdict(list)
     for interval in recording.intervals:
-        groups[recording.cell_of(interval)].append(interval)
+        groups[recording.bin_of(interval)].append(interval)
     for key in sorted(groups):
         yield combine_second(groups[key], segments.stage_of(stages, key[1]), known)
 
