@@ -15,6 +15,7 @@ _MEANINGS = {
     "too_few_samples": "few independent values",
     "steal_time": "the hypervisor gave CPU time to others",
     "machine_speed": "the CPUs ran slower at times",
+    "slow_memory": "memory was slow after a rest",
     "interference": "other programs used the CPUs",
     "not_attributed": "processes outside of all tiers used CPU time",
     "connection_wait": "requests waited for a connection of the pool",

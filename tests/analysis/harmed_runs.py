@@ -325,6 +325,15 @@ def slowed(run, share=0.3):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def slow_memory(run, page_s=3e-5):
+    """Let each access to rested memory take `page_s`, as in a virtual machine whose host takes memory away. [s]"""
+
+    def change(document, at):
+        document["probe"]["rested_page_s"] = page_s
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
 def storage_filled(run, used_per_s=2.0):
     """Add a disk with 100 inodes; `used_per_s` of them are used up in each second until the run ends."""
     run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None}})
@@ -477,6 +486,7 @@ CASES = [
     (steal, DoubtKind.STEAL_TIME, "suspect"),
     (heavy_steal, DoubtKind.STEAL_TIME, "invalid"),
     (slowed, DoubtKind.MACHINE_SPEED, "note"),
+    (slow_memory, DoubtKind.SLOW_MEMORY, "note"),
     (neighbour, DoubtKind.INTERFERENCE, "suspect"),
     (heavy_neighbour, DoubtKind.INTERFERENCE, "invalid"),
     (unattributed, DoubtKind.NOT_ATTRIBUTED, "suspect"),

@@ -108,6 +108,20 @@ def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
     assert shown is None or shown in sentence.text
 
 
+@pytest.mark.parametrize(("to_s", "shown"), [(41e-6, True), (9e-6, True), (39e-6, False), (None, False)])
+def test_a_comparison_says_if_memory_was_slower(to_s, shown):
+    """Only a time that is at least twice the other counts, because the time varies in a lasting state, too."""
+    small = {**point("small", 3, 100.0, 0.8, "runs"), "rested_page_s": 20e-6}
+    large = {**point("large", 3, 105.0, 0.8, "runs"), "rested_page_s": to_s}
+    line = compared(small, large)
+    assert (line.rested_page_from_s, line.rested_page_to_s) == (20e-6, to_s)
+    text = narrative._change(line, []).text
+    assert ("of CPU time, before 20 µs, so the speed of memory differed, too" in text) is shown
+    line = compared({**small, "pace_s": 45e-6}, {**large, "pace_s": 56e-6})
+    text = narrative._change(line, []).text
+    assert ("fixed piece of work" in text, "speed of memory" in text) == (True, shown)
+
+
 def test_repeated_runs_differ_by_their_interval():
     line = compared(point("small", 3, 100.0, 0.8, "runs"), point("large", 3, 105.0, 0.8, "runs"))
     assert (line.differs, line.assumed) == (True, None)

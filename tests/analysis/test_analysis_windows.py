@@ -10,7 +10,7 @@ from towtank.analysis.checks import window as checks
 from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.limits import plateaus
 from towtank.analysis.statistics import error_of
-from towtank.analysis.statistics.histograms import Layout
+from towtank.analysis.statistics.histogram_layout import Layout
 from towtank.analysis.system import tiers
 from towtank.analysis.timed_histograms import TimedHistograms
 from towtank.analysis.windows import changes, growth, steady

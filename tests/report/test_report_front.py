@@ -168,6 +168,14 @@ def test_a_note_about_valid_runs_says_that_they_stay_valid() -> None:
     assert "Machine speed, also noted in 2 valid runs. Slow." in said
 
 
+def test_a_note_that_only_valid_runs_have_is_noted_in_them() -> None:
+    found = synthetic.results()
+    note = {"kind": "slow_memory", "level": "note", "runs": ["r001", "r002"], "message": "memory was slow", "hint": ""}
+    summary = {**found.summary, "verdict": {**found.summary["verdict"], "reasons": [note]}}
+    said = words(headline.verdict(dataclasses.replace(found, summary=summary)))
+    assert "Slow memory, noted in 2 runs. Memory was slow." in said
+
+
 def test_a_check_that_raised_a_doubt_is_not_listed_as_not_made() -> None:
     found = synthetic.results()
     verdict = found.summary["verdict"] | {"not_checked": [{"check": "start_lag", "why": "users do not pause"}]}

@@ -40,6 +40,7 @@ pub mod pids;
 pub mod ports;
 pub mod process;
 pub mod procfile;
+pub mod rested_memory;
 mod run;
 pub mod schedule;
 pub mod sys;

@@ -14,6 +14,7 @@ use crate::pace::Pace;
 use crate::ports::Networks;
 use crate::process::{FileCount, Stat};
 use crate::procfile::{Buffer, ProcFile, Reading};
+use crate::rested_memory::RestedMemory;
 use crate::schedule::Schedule;
 use crate::sys::{self, Wake};
 use crate::text;
@@ -62,8 +63,9 @@ pub struct Options {
     pub until_stdin_closes: bool,
     /// Process id of the process that conducts the run. Its CPU time is reported as a cost of observation.
     pub observer: Option<u32>,
-    /// `true` to time a fixed piece of work on each CPU at each sample. It takes about 0.15 ms of CPU time per
-    /// interval.
+    /// `true` to time a fixed piece of work on each CPU at each sample, and accesses to pages of memory once a second.
+    /// The work takes about 0.15 ms of CPU time per interval. The accesses take some microseconds per second, and 1 to
+    /// 2 ms if the host of a virtual machine takes pages away.
     pub has_pace: bool,
     /// Folders of the file systems of the kernel (`/proc` and `/sys`).
     pub roots: Roots,
@@ -105,6 +107,7 @@ pub struct Sampler {
     own_memory: ProcFile,
     observer: Option<ProcFile>,
     pace: Option<Pace>,
+    rested_memory: Option<RestedMemory>,
     memory_rounds: memory::Rounds,
     images_are_drawn: bool,
     count: FileCount,
@@ -136,6 +139,7 @@ impl Sampler {
                 .observer
                 .map(|pid| ProcFile::new(roots.proc.join(format!("{pid}/stat")))),
             pace: options.has_pace.then(Pace::start),
+            rested_memory: options.has_pace.then(RestedMemory::start),
             memory_rounds: if memory::is_offered(&roots.proc) {
                 memory::Rounds::WhenDue
             } else {
@@ -195,6 +199,9 @@ impl Sampler {
         self.write_observer();
         if let Some(pace) = &self.pace {
             pace.write(&mut self.json);
+        }
+        if let Some(memory) = &self.rested_memory {
+            memory.write(&mut self.json);
         }
         self.json.seconds("late_s", late_ns);
         self.json.seconds("took_s", sys::monotonic_ns() - t_ns);

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     )
     from towtank.analysis.system.disks import disks_counted_once
     from towtank.analysis.system.entries import NO_METRIC, DiskUse, HostUse, MachineUse, Metric, TierUse
+    from towtank.analysis.system.pace import memory_differs
     from towtank.analysis.system.spread import Spread
     from towtank.analysis.system.storage import Mount
     from towtank.analysis.windows.precision import Precision

@@ -193,6 +193,12 @@ class Point:
         """
         return plain_over_runs([run.host.pace.median_s for run in self.usable if run.host.pace]).value
 
+    def rested_page_s(self) -> float | None:
+        """Return the CPU time to access a page of memory that was last used a second ago, as a mean over the runs.
+        Return None if it was not measured. [s]
+        """
+        return plain_over_runs([run.host.rested_page_s for run in self.usable]).value
+
     @property
     def failed_share(self) -> float:
         """Share of failed transactions among all transactions of the runs, in [0, 1]; 0 if unknown."""
@@ -296,6 +302,7 @@ class Point:
             "think_time_s": self.think_s(),
             "elasticity": self.elasticity.document(),
             "pace_s": self.pace_s(),
+            "rested_page_s": self.rested_page_s(),
             "connections": self.connections(),
         }
 

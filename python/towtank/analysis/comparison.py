@@ -52,6 +52,8 @@ class _Pair:
             load=self.first.load,
             others={key: level for key, level in self.base.key.items() if key != self.factor},
             pace_ratio=paces[1] / paces[0] if paces[0] and paces[1] else None,
+            rested_page_from_s=self.first.rested_page_s,
+            rested_page_to_s=self.second.rested_page_s,
             metric=metric,
             transaction=transaction,
             tier=tier,

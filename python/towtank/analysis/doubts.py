@@ -1,6 +1,4 @@
-"""Lists all reasons to doubt a measurement. For each kind of doubt, `EXPLANATIONS` gives why it matters and the next
-step.
-"""
+"""Lists all reasons to doubt a measurement, each with why it matters and the next step."""
 
 from __future__ import annotations
 
@@ -56,6 +54,7 @@ class DoubtKind(StrEnum):
     MACHINE_SUSPENDED = "machine_suspended"
     STEAL_TIME = "steal_time"
     MACHINE_SPEED = "machine_speed"
+    SLOW_MEMORY = "slow_memory"
     DATA_DAMAGED = "data_damaged"
     COPIED_RUN = "copied_run"
     INTERFERENCE = "interference"
@@ -239,6 +238,11 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
         "repeat the run at another time or on a dedicated machine; a virtual machine may share its cores with other "
         "guests, on a physical machine check clock rate, temperature, power settings and shared cores",
     ),
+    DoubtKind.SLOW_MEMORY: (
+        "The host of a virtual machine usually took pages away that were not in use. A program that uses them again "
+        "needs more CPU time, and how much more changes with the load of the host.",
+        "compare only runs that were alternated on this machine; size other machines from runs with fast memory",
+    ),
     DoubtKind.INTERFERENCE: (
         "Other programs used the CPUs of the system under test, or of its machine, so the system waited for CPU time.",
         "stop other programs on this machine, then repeat the run; a part of the system that is neither in the system "
@@ -398,9 +402,7 @@ class Doubt:
     limit: float | None = None
     unit: str = ""
     special: tuple[str, str] | None = None
-    """Texts that replace the entry of `EXPLANATIONS`: why the doubt matters, and the next step. None if the entry
-    applies.
-    """
+    """Why the doubt matters, and the next step, in place of `EXPLANATIONS`; None if those texts apply."""
 
     @property
     def hint(self) -> str:

@@ -157,8 +157,8 @@ class LoadPoint(AtLoad):
         Share of failed transactions. [ratio]
     status_codes : dict of str to dict of str to int
         Complete HTTP responses, by transaction and status code; None if not recorded.
-    pace_s : float or None
-        CPU time of a fixed amount of work. [s]
+    pace_s, rested_page_s : float or None
+        CPU time of a fixed amount of work, and of an access to a page of memory that was last used a second ago. [s]
     not_attributed : dict of str to CpuUse
         CPU use of processes that belong to no tier, by machine.
     """
@@ -178,6 +178,7 @@ class LoadPoint(AtLoad):
     of_runs: OfRuns | None = None
     elasticity: dict[str, float] | None = None
     pace_s: Number | None = None
+    rested_page_s: Number | None = None
     connections: Connections = Connections()
 
     @property

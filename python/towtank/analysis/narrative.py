@@ -26,6 +26,7 @@ from towtank.analysis.study_summary import (
     StudyVerdict,
     configurations_of,
 )
+from towtank.analysis.system.pace import memory_differs
 from towtank.claim_words import change_words
 from towtank.conclusion_words import configuration_name, level_name, plain
 from towtank.estimates import duration_in_words, few_digits, in_words
@@ -371,10 +372,17 @@ def _pace(comparison: Comparison) -> str:
     """Render how much the speed of the machine differed between the compared configurations, as the end of a sentence.
     Empty if the difference is small.
     """
-    ratio = comparison.pace_ratio
-    if not ratio or 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
-        return ""
-    return f". A fixed piece of work took {ratio:.2g} times as much CPU time, so the speed of the machine differed, too"
+    ratio, before_s, after_s = comparison.pace_ratio, comparison.rested_page_from_s, comparison.rested_page_to_s
+    found = ""
+    if ratio and not 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
+        took = f"A fixed piece of work took {ratio:.2g} times as much CPU time"
+        found += f". {took}, so the speed of the machine differed, too"
+    if before_s and after_s and memory_differs([before_s, after_s]):
+        found += (
+            f". An access to memory that was not used for a second took {seconds(after_s)} of CPU time, before "
+            f"{seconds(before_s)}, so the speed of memory differed, too"
+        )
+    return found
 
 
 def _objectives(objectives: Iterable[ObjectiveAnswer]) -> Iterator[Sentence]:

@@ -102,6 +102,8 @@ class Comparison(AtLoad):
         Levels of the other factors.
     pace_ratio : float or None
         CPU time of a fixed amount of work at `to_level`, divided by that at `from_level`. [ratio]
+    rested_page_from_s, rested_page_to_s : float or None
+        CPU time to access a page of memory that was last used a second ago, at both levels. [s]
     metric : str
         Name of the quantity, such as `cpu_demand_s of web`; `transaction`, or `tier` and `part`, are its subject.
     from_value, to_value, ratio : Estimate
@@ -117,6 +119,8 @@ class Comparison(AtLoad):
     to_level: str = Field(validation_alias="to", serialization_alias="to")
     others: dict[str, str] = Field(default_factory=dict)
     pace_ratio: float | None = None
+    rested_page_from_s: float | None = None
+    rested_page_to_s: float | None = None
     metric: str
     transaction: str | None = None
     tier: str | None = None

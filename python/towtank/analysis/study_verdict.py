@@ -53,14 +53,15 @@ def verdict_of(
 def _reasons(runs: Sequence[RunSummary]) -> list[dict[str, object]]:
     """Return the doubts that make runs suspect or invalid, combined by kind and level. Each names all affected runs.
 
-    Notes are not included, with one exception: if a run is suspect or invalid, notes about the speed of the machine
-    are, because a slow machine may be the reason.
+    Notes are not included, with two exceptions: notes about slow memory, which changes all results, and, if a run is
+    suspect or invalid, notes about the speed of the machine, because a slow machine may be the reason.
     """
     explained = any(run.verdict.level != "valid" for run in runs)
     found: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
     for run in runs:
         for reason in run.verdict.reasons:
-            if reason["level"] != "note" or (explained and reason["kind"] == DoubtKind.MACHINE_SPEED):
+            shown = reason["kind"] == DoubtKind.SLOW_MEMORY or (explained and reason["kind"] == DoubtKind.MACHINE_SPEED)
+            if reason["level"] != "note" or shown:
                 found.setdefault((reason["level"], reason["kind"]), []).append((run.run, reason))
     order = {"invalid": 0, "suspect": 1}
     kinds = {str(kind): place for place, kind in enumerate(DoubtKind)}

@@ -57,6 +57,7 @@ CHECKS: tuple[RunCheck, ...] = (
     consistency.audited,
     machine.steal,
     machine.speed,
+    machine.memory,
     machine.interference,
     machine.attributed,
     machine.clock,

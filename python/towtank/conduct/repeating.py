@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from towtank import units
 from towtank.digging import dig
@@ -25,6 +25,8 @@ _GIVE_UP_FROM = 3
 """Number of the first block after which a study may end as undecidable, which saves the remaining runs. [1]"""
 SPEED_MOVED = 0.05
 """Largest relative difference of the machine's speed between runs of a block; above it, the block is repeated. [1]"""
+CPUS, MEMORY = "cpus", "memory"
+"""Parts of the machine whose speed may change."""
 ENDED = "repeat_ended"
 """Key of the study manifest that records how the repetition ended."""
 
@@ -87,6 +89,36 @@ class Ended:
         return found
 
 
+class MachineSpeed(NamedTuple):
+    """Speed of the machine in a run: median CPU times of a fixed piece of work, and of an access to a page of memory
+    that was last used a second ago. None if not measured. [s]
+    """
+
+    work_s: float | None = None
+    page_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Change of the machine's speed between runs of a block: the part of the machine, `cpus` or `memory`, and the
+    shortest and the longest of the times that the probe measured in the runs. [s]
+    """
+
+    of: str
+    shortest_s: float
+    longest_s: float
+
+    @property
+    def words(self) -> str:
+        """Changed part of the machine in words: `the speed of memory` or `the speed of the CPUs`."""
+        return f"the speed of {'memory' if self.of == MEMORY else 'the CPUs'}"
+
+    @property
+    def share(self) -> float:
+        """Share by which the longest time exceeds the shortest. [1]"""
+        return self.longest_s / self.shortest_s - 1
+
+
 @dataclass
 class Repeating:
     """Decides after each block if a study ends. A block is one run of each combination of levels; blocks are numbered
@@ -100,50 +132,73 @@ class Repeating:
     repeated_s: float = 0.0
     block_began_s: float = field(default_factory=time.monotonic)
 
-    def repeats(self, block: int, runs: list[str], done: int) -> bool:
-        """Return True if a block must be run again because the speed of the machine changed between its runs.
+    def repeats(self, block: int, runs: list[str], done: int) -> Moved | None:
+        """Return the change of the machine's speed because of which a block must be run again; None if it need not. A
+        change is recorded as an event, even if the block is not repeated.
 
         `done` is the number of runs of the block that this process has done, at least 1; the others were done before a
         resumption.
 
         Notes
         -----
-        The probe measures the CPU time of a fixed piece of work in each second of a run. The medians of the runs are
-        compared, without runs that have fewer than ten samples.
+        The probe measures two times in each second of a run: the CPU time of a fixed piece of work, and that of an
+        access to a page of memory that was last used a second ago. The medians of the runs are compared, without runs
+        that have fewer than ten samples.
+
+        A study repeats a block for its memory only once. If the host of a virtual machine makes memory slow, its speed
+        usually changes all the time, and further repetitions would only consume the budget.
 
         A change of the machine's speed would distort the difference between configurations. No result is corrected; the
         whole block is repeated instead. This happens only if the budget suffices for the repetition and for the
         remaining blocks before the first test of claims.
         """
         rule = self.study.study.repeat
-        if rule is None:
-            return False
-        found = [median_s for run in runs if (median_s := self._pace_s(run)) is not None]
-        moved = max(found) / min(found) - 1 if len(found) > 1 else 0.0
-        if moved <= SPEED_MOVED:
-            return False
+        moved = None if rule is None else self._moved(runs)
+        if rule is None or moved is None:
+            return None
         passed_s = time.monotonic() - self.block_began_s
         whole_s = passed_s * len(runs) / done
         needed_s = self.spent_s + passed_s + whole_s * (1 + max(0, LOOK_FROM - block))
-        repeated = rule.budget is None or needed_s <= rule.budget
-        self.results.event("speed_moved", runs=runs, share=moved, repeated=repeated)
+        repeated = (rule.budget is None or needed_s <= rule.budget) and not (
+            moved.of == MEMORY and self._had_repeated()
+        )
+        self.results.event("speed_moved", runs=runs, **asdict(moved), share=moved.share, repeated=repeated)
         if repeated:
             self.repeated_s += passed_s
             self.block_began_s += passed_s
-        return repeated
+        return moved if repeated else None
 
     @property
     def spent_s(self) -> float:
         """Time that this process has spent on blocks that have ended. [s]"""
         return sum(self.block_s) + self.repeated_s
 
-    def _pace_s(self, run: str) -> float | None:
-        """Return the median CPU time of the fixed calculation that the probe repeats in a run; None if it was not
-        measured. [s]
+    def _moved(self, runs: list[str]) -> Moved | None:
+        """Return the change of the machine's speed between runs; None if neither the CPUs nor memory changed by more
+        than their limits.
         """
+        from towtank.analysis import memory_differs  # noqa: PLC0415 - imports the analysis
+
+        speeds = [self._speed(run) for run in runs]
+        work_s = [speed.work_s for speed in speeds if speed.work_s]
+        page_s = [speed.page_s for speed in speeds if speed.page_s]
+        if len(work_s) > 1 and max(work_s) / min(work_s) - 1 > SPEED_MOVED:
+            return Moved(CPUS, min(work_s), max(work_s))
+        return Moved(MEMORY, min(page_s), max(page_s)) if memory_differs(page_s) else None
+
+    def _had_repeated(self) -> bool:
+        """Return True if the study has repeated a block because the speed of memory changed."""
+        return any(
+            dig(event, "k") == "speed_moved" and dig(event, "of") == MEMORY and dig(event, "repeated")
+            for event in self.results.events()
+        )
+
+    def _speed(self, run: str) -> MachineSpeed:
+        """Read the speed of the machine in a run from the summary of the run."""
         path = RunFolder(self.results.run_path(run)).summary
-        found = dig(read_object(path), "host", "pace", "median_s") if path.exists() else None
-        return None if found is None else float(found)
+        host = dig(read_object(path), "host") if path.exists() else None
+        found = dig(host, "pace", "median_s"), dig(host, "rested_page_s")
+        return MachineSpeed(*(None if each is None else float(each) for each in found))
 
     def block_ended(self, block: int, *, ran: bool) -> bool:
         """Return True if the study can end after a block, and record the end in the study's manifest. `ran` is True if

@@ -175,8 +175,9 @@ class _Runs:
             planned = [(spec, f"{spec.run} ({number}/{len(specs)}) ") for number, spec in numbered]
             done = self._block(planned)
             runs = [spec.run for spec, _ in planned]
-            if done and not self.stop.requested and repeating.repeats(block, runs, len(done)):
-                self.display.note(f"block {block} is repeated: the speed of the machine changed between its runs")
+            moved = repeating.repeats(block, runs, len(done)) if done and not self.stop.requested else None
+            if moved is not None:
+                self.display.note(f"block {block} is repeated: {moved.words} changed between its runs")
                 if block == 1:
                     self._withdraw_prediction()
                 for run in runs:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
 from towtank.analysis.system.entries import HostUse, MachineUse
+from towtank.analysis.system.pace import RESTED_PAGE_S
 from towtank.analysis.system.rates import CLOCK_JUMP_S
 from towtank.results import GENERATOR_GROUP, THIS_MACHINE, WATCHED_KIND
 
@@ -168,6 +169,19 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
             f"more in the slowest tenth ({percent_text(pace.spread)} longer, limit {percent_text(PACE_SPREAD)})"
         )
         yield Doubt(DoubtKind.MACHINE_SPEED, DoubtLevel.NOTE, text, pace.spread, PACE_SPREAD)
+
+
+def memory(evidence: Evidence) -> Iterator[Doubt]:
+    """Check that each machine accessed memory fast that was not used for a second."""
+    for of_machine, seen in _machines(evidence):
+        took_s = seen.rested_page_s
+        if took_s is not None and took_s > RESTED_PAGE_S:
+            text = (
+                f"memory{of_machine} was slow: an access to a page that was not used for a second took "
+                f"{seconds(took_s)} of CPU time, limit {seconds(RESTED_PAGE_S)}, so CPU times and response times are "
+                "too long"
+            )
+            yield Doubt(DoubtKind.SLOW_MEMORY, DoubtLevel.NOTE, text, took_s, RESTED_PAGE_S, "s")
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:

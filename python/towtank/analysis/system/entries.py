@@ -132,6 +132,7 @@ class MachineUse:
     pressure: dict[str, float] = field(default_factory=dict)
     steal: float | None = None
     pace: Pace | None = None
+    rested_page_s: float | None = None
     foreign_share: float | None = None
     context_switches_per_s: float | None = None
     memory_available_bytes: float | None = None
@@ -197,6 +198,7 @@ class HostUse:
     pressure: dict[str, float] = field(default_factory=dict)
     steal: float | None = None
     pace: Pace | None = None
+    rested_page_s: float | None = None
     throttled: dict[str, float] = field(default_factory=dict)
     disks: dict[str, DiskUse] = field(default_factory=dict)
     networks: dict[str, dict[str, float]] | None = None
@@ -207,7 +209,7 @@ class HostUse:
 
     @property
     def _unknown(self) -> tuple[str, ...]:
-        return ("steal", "pace", "throttled", "networks") if self.networks is None else _OF_SIZED_HOSTS
+        return ("steal", "pace", "rested_page_s", "throttled", "networks") if self.networks is None else _OF_SIZED_HOSTS
 
 
 _OF_SIZED_HOSTS = (

@@ -18,7 +18,7 @@ from towtank.analysis.system.disks import disks_counted_once, is_stacked
 from towtank.analysis.system.entries import DiskUse, Gap, MachineUse, Metric, Observation, PartUse, TierUse
 from towtank.analysis.system.limits import tier_limits
 from towtank.analysis.system.memory import memory
-from towtank.analysis.system.pace import pace
+from towtank.analysis.system.pace import pace, rested_page_s
 from towtank.analysis.system.parts import PARTS, Part
 from towtank.analysis.system.rates import Samples, Track, track
 from towtank.documents import record_of
@@ -279,6 +279,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> MachineU
         pressure={name: value for name, value in pressures.items() if value is not None},
         steal=steal(observed, start, end),
         pace=pace(observed, start, end),
+        rested_page_s=rested_page_s(observed, start, end),
         foreign_share=foreign_share(observed, start, end),
         context_switches_per_s=samples.track("host", "context_switches_total").rate(start, end),
         memory_available_bytes=samples.mean_gauge(start, end, "host", "memory_available_bytes"),

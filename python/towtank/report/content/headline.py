@@ -237,7 +237,8 @@ def _reason(doubt: DoubtOfRuns, answer: str, valid: frozenset[str]) -> Text:
     is_explained = not message.startswith(kind) or meaning in answer
     kind = kind.capitalize() if is_explained else f"{kind.capitalize()} ({meaning})"
     runs = people.plural(len(names), "run")
-    head = f"{kind}, {f'also noted in {noted} valid ' + ('run' if noted == 1 else 'runs') if noted else runs}. "
+    also = f"also noted in {noted} valid {'run' if noted == 1 else 'runs'}"
+    head = f"{kind}, {runs if not noted else also if noted < len(names) else f'noted in {runs}'}. "
     parts = [strong(head)] if names else []
     hint = (doubt.hint or "").partition("; ")[0]
     if not hint:

@@ -164,6 +164,12 @@ def _verdicts(material: Material) -> Iterator[str]:
         for reason in run.summary["verdict"]["reasons"]
         if reason["level"] != "note"
     ]
+    # Of the notes, only those that the verdict on the study contains are shown.
+    doubts += [
+        f"- **note**: {escaped(dig(reason, 'message'))}"
+        for reason in dig(material.summary, "verdict", "reasons") or ()
+        if dig(reason, "level") == "note" and dig(reason, "message")
+    ]
     doubts += [f"- {escaped(run.run)} **missing**: this run of the design has no results." for run in material.missing]
     if not doubts:
         return
