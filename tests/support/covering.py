@@ -14,7 +14,7 @@ from scipy.signal import lfilter
 
 from towtank.analysis import load
 from towtank.analysis.statistics import ratio_of_sums
-from towtank.analysis.statistics.histograms import Layout
+from towtank.analysis.statistics.histogram_layout import Layout
 from towtank.analysis.timed_histograms import TimedHistograms
 
 SERIES = int(os.environ.get("TOWTANK_CERTIFY", "0"))

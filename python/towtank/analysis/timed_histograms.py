@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from towtank.analysis.statistics import histograms
+from towtank.analysis.statistics.histogram_layout import Layout
 from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 
 Counts = npt.NDArray[np.int64]
@@ -18,10 +19,8 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.signedinteger[Any]]
 
-# Numbers of bins and of counters are stored in half of the usual space.
+# Numbers of bins are stored in half of the usual space.
 _PLACE = np.int32
-# Largest count that is stored in this space. [1]
-_SMALL = np.iinfo(_PLACE).max
 
 
 @dataclass
@@ -40,24 +39,16 @@ class TimedHistograms:
     encoded: list[tuple[int, str]] = field(default_factory=list)
 
     @cached_property
-    def _decoded(self) -> tuple[histograms.Layout | None, Places, Places, Places, int]:
-        layout, bins, indices, counts, bad = None, [], [], [], 0
-        for number, text in self.encoded:
-            try:
-                histogram = histograms.decode(text)
-            except BadHistogramError:
-                bad += 1
-                continue
-            if histogram.layout != (layout or histogram.layout):
-                bad += 1
-                continue
-            layout = histogram.layout
-            bins.append(np.full(len(histogram.indices), number, dtype=_PLACE))
-            indices.append(histogram.indices.astype(_PLACE))
-            counts.append(
-                histogram.counts if histogram.counts.max(initial=0) > _SMALL else histogram.counts.astype(_PLACE)
-            )
-        return layout, _joined(bins, _PLACE), _joined(indices, _PLACE), _joined(counts), bad
+    def _decoded(self) -> tuple[Layout | None, Places, Places, Places, int]:
+        found = histograms.decode_all(text for _, text in self.encoded)
+        layout = next(filter(None, found.layouts), None)
+        is_good = np.array([each is not None and each == layout for each in found.layouts], dtype=bool)
+        sizes = np.diff(found.edges)
+        bins = np.repeat(np.array([number for number, _ in self.encoded], dtype=_PLACE), sizes)
+        if is_good.all():
+            return layout, bins, found.indices, found.counts, 0
+        used = np.repeat(is_good, sizes)
+        return layout, bins[used], found.indices[used], found.counts[used], int(len(is_good) - is_good.sum())
 
     @property
     def bad(self) -> int:

@@ -13,101 +13,42 @@ import binascii
 import math
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from hdrh.codec import (
-    HdrCookieException,
-    HdrHistogramEncoder,
-    HdrHistogramSettingsException,
-    HdrLengthException,
-)
+
+from towtank.analysis.statistics.histogram_layout import Layout
 
 Counts = npt.NDArray[np.int64]
+Places = npt.NDArray[np.signedinteger[Any]]
 Floats = npt.NDArray[np.float64]
 
 # Largest number of counters of a histogram. A larger number indicates a damaged layout: a histogram with a lowest value
 # of 1 ns, a highest value of an hour and five digits has 3.4 million counters.
 _COUNTERS_AT_MOST = 4_000_000
-# Magic numbers of the HdrHistogram format V2, which include the word size.
+# Magic numbers of the HdrHistogram format V2. They include the word size, which has no meaning in this version.
+_WORD_SIZE = 0xF0
 _COOKIE, _DEFLATED_COOKIE = 0x1C849303 | 0x10, 0x1C849304 | 0x10
-_BROKEN = (
-    HdrCookieException,
-    HdrHistogramSettingsException,
-    HdrLengthException,
-    binascii.Error,
-    struct.error,
-    zlib.error,
-    AssertionError,
-    ArithmeticError,
-    IndexError,
-    MemoryError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+# Before compression: cookie, length of the counts, offset, digits, lowest and highest value, conversion factor. Before
+# the compressed data: cookie, length of these data.
+_HEAD, _PREFIX = struct.Struct(">IIIIQQd"), struct.Struct(">II")
+# Bit of a byte that states that its number continues in the next byte.
+_MORE = 0x80
+# Largest length of a number. A ninth byte would be necessary for a count of 2^55 or more. [byte]
+_BYTES_AT_MOST = 8
+# Length of the counts that are decoded together, unless those of one histogram are longer. [byte]
+_TOGETHER = 8_192
+_SMALL = np.iinfo(np.int32).max
+# Largest number of values in a histogram. The sum over a million histograms fits into 64 bits. [1]
+_VALUES_AT_MOST = 2**43
 
 
 class BadHistogramError(ValueError):
     """Raised if an encoded histogram cannot be read. The file that contains the histogram then counts as damaged."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Mapping of values to histogram buckets.
-
-    Attributes
-    ----------
-    lowest, highest : int
-        Lowest value that the buckets distinguish from 0, and highest value that can be counted. [ns]
-    digits : int
-        Number of significant decimal digits, in [1, 5].
-    """
-
-    lowest: int
-    highest: int
-    digits: int
-
-    @property
-    def unit_magnitude(self) -> int:
-        """Binary logarithm of the width of the narrowest bucket in nanoseconds."""
-        return self.lowest.bit_length() - 1
-
-    @property
-    def half_magnitude(self) -> int:
-        """Binary logarithm of half the number of sub-buckets in a bucket."""
-        return math.ceil(math.log2(2 * 10**self.digits)) - 1
-
-    @cached_property
-    def counters(self) -> int:
-        """Number of counters, which is the length of the array of counts."""
-        untrackable = (2 << self.half_magnitude) << self.unit_magnitude
-        buckets = 1
-        while untrackable <= self.highest:
-            untrackable <<= 1
-            buckets += 1
-        return (buckets + 1) << self.half_magnitude
-
-    def lower_edges(self, indices: Counts) -> Counts:
-        """Return the smallest value in each bucket. [ns]"""
-        bucket, sub = self._split(indices)
-        return sub << (bucket + self.unit_magnitude)
-
-    def upper_edges(self, indices: Counts) -> Counts:
-        """Return the largest value in each bucket. [ns]"""
-        bucket, sub = self._split(indices)
-        return ((sub + 1) << (bucket + self.unit_magnitude)) - 1
-
-    def _split(self, indices: Counts) -> tuple[Counts, Counts]:
-        half = 1 << self.half_magnitude
-        indices = indices.astype(np.int64)
-        bucket = (indices >> self.half_magnitude) - 1
-        sub = (indices & (half - 1)) + half
-        linear = bucket < 0
-        return np.where(linear, 0, bucket), np.where(linear, sub - half, sub)
 
 
 @dataclass(frozen=True)
@@ -210,12 +151,66 @@ def rank_of(probability: float, count: int) -> int:
     Decimal fractions are not exact in binary: 0.95 * 100 may be slightly above 95. The product is therefore rounded to
     12 digits first, so that p95 of 100 values is the 95th value and not the 96th.
     """
+    if probability >= 1:
+        return count
     return min(count, max(1, math.ceil(round(probability * count, 12 - len(str(count))))))
 
 
 @lru_cache(maxsize=16)
 def _layout(lowest: int, highest: int, digits: int) -> Layout:
     return Layout(lowest, highest, digits)
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Several histograms that were decoded together, in the order of their texts.
+
+    Attributes
+    ----------
+    layouts : tuple of Layout or None
+        Layout of each histogram; None if its text cannot be read.
+    faults : dict of int to str
+        Numbers of the texts that cannot be read, and what is wrong with them.
+    edges : ndarray of shape (n_histograms + 1,)
+        Position of each histogram's first bucket in `indices` and `counts`, and, last, the number of all buckets.
+    indices, counts : ndarray of shape (n_buckets,)
+        Numbers of the buckets that contain values, in ascending order within each histogram, and numbers of values in
+        these buckets, > 0. [1]
+    """
+
+    layouts: tuple[Layout | None, ...]
+    faults: dict[int, str]
+    edges: Counts
+    indices: Places
+    counts: Places
+
+    def totals(self) -> Counts:
+        """Return the number of values in each histogram; ndarray of shape (n_histograms,). [1]"""
+        return np.diff(self._counts_until[self.edges])
+
+    def quantiles(self, probabilities: Iterable[float]) -> Floats:
+        """Return quantiles of each histogram, as `Histogram.quantile` defines them; NaN if a histogram has no values.
+        ndarray of shape (n_histograms, n_probabilities). [s]
+        """
+        until, totals = self._counts_until, self.totals()
+        shares = list(probabilities)
+        found = np.full((len(totals), len(shares)), np.nan)
+        filled = np.flatnonzero(totals)
+        if not len(filled):
+            return found
+        ranks = np.array([[rank_of(share, int(total)) for share in shares] for total in totals[filled]])
+        places = np.searchsorted(until, ranks + until[self.edges[filled]][:, np.newaxis]) - 1
+        for layout in {self.layouts[number] for number in filled}:
+            # For the type checker: a histogram with values has a layout.
+            assert layout is not None
+            rows = np.array([self.layouts[number] == layout for number in filled])
+            found[filled[rows]] = layout.upper_edges(self.indices[places[rows]]) / 1e9
+        return found
+
+    @cached_property
+    def _counts_until(self) -> Counts:
+        """Number of values in all buckets before each bucket, and, last, in all buckets. [1]"""
+        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.counts, dtype=np.int64)])
 
 
 def decode(encoded: str) -> Histogram:
@@ -226,30 +221,132 @@ def decode(encoded: str) -> Histogram:
     BadHistogramError
         If the text is not a histogram in this format.
     """
+    found = decode_all([encoded])
+    (layout,) = found.layouts
+    if layout is None:
+        raise BadHistogramError(found.faults[0])
+    return Histogram(layout, found.indices.astype(np.int64), found.counts.astype(np.int64))
+
+
+def decode_all(encoded: Iterable[str]) -> Decoded:
+    """Decode several histograms from texts in HdrHistogram V2 format (deflated, base64).
+
+    Notes
+    -----
+    Counts are ZigZag LEB128 numbers, see `encode`. The numbers of many histograms are decoded together. A histogram has
+    a few dozen numbers, so array operations on each histogram alone would take longer than the decoding.
+    """
+    layouts: list[Layout | None] = []
+    faults: dict[int, str] = {}
+    bodies: list[bytes] = []
+    for number, text in enumerate(encoded):
+        try:
+            layout, body = _unpacked(text)
+        except BadHistogramError as fault:
+            faults[number] = str(fault)
+            layout, body = None, b""
+        layouts.append(layout)
+        bodies.append(body)
+    counters = np.array([0 if layout is None else layout.counters for layout in layouts], dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    small = none.astype(np.int32)
+    sizes, places, counts = [none], [small], [small]
+    ends = np.cumsum([len(body) for body in bodies])
+    first = 0
+    while first < len(bodies):
+        begun = ends[first] - len(bodies[first])
+        group = slice(first, max(first + 1, int(np.searchsorted(ends, begun + _TOGETHER, side="right"))))
+        found = _decoded(bodies[group], counters[group])
+        for number in np.flatnonzero(found.is_bad).tolist():
+            faults[first + number] = "histogram has counts that are too large, or more counts than counters"
+            layouts[first + number] = None
+        first = group.stop
+        sizes.append(found.sizes)
+        places.append(found.places)
+        counts.append(found.counts)
+    edges = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(sizes))])
+    return Decoded(tuple(layouts), faults, edges, np.concatenate(places), np.concatenate(counts))
+
+
+class _Group(NamedTuple):
+    """Histograms that were decoded together: mask of the damaged ones, their numbers of buckets with values, and places
+    and counts of these buckets. [1]
+    """
+
+    is_bad: npt.NDArray[np.bool_]
+    sizes: Counts
+    places: Places
+    counts: Places
+
+
+def _decoded(bodies: Sequence[bytes], counters: Counts) -> _Group:
+    """Decode the counts of histograms that have the given numbers of counters, array of shape (n_histograms,)."""
+    numbers, owners, is_long = _numbers(bodies)
+    steps = np.where(numbers < 0, np.minimum(np.abs(numbers), _COUNTERS_AT_MOST + 1), 1)
+    after = np.cumsum(steps)
+    firsts = np.searchsorted(owners, np.arange(len(bodies)))
+    places = after - steps - np.concatenate([np.zeros(1, dtype=np.int64), after])[firsts][owners]
+    is_bad = np.zeros(len(bodies), dtype=bool)
+    is_bad[owners[is_long | (places + steps > counters[owners])]] = True
+    sums = np.bincount(owners, weights=np.maximum(numbers, 0), minlength=len(bodies))
+    is_bad |= sums > _VALUES_AT_MOST
+    used = (numbers > 0) & ~is_bad[owners]
+    counts = numbers[used]
+    # Half of the usual space is enough for almost all recordings.
+    small = counts.astype(np.int32) if counts.max(initial=0) <= _SMALL else counts
+    return _Group(is_bad, np.bincount(owners[used], minlength=len(bodies)), places[used].astype(np.int32), small)
+
+
+def _unpacked(encoded: str) -> tuple[Layout, bytes]:
+    """Return the layout of an encoded histogram, and its counts as ZigZag LEB128 numbers."""
     try:
-        payload = HdrHistogramEncoder.decode(encoded)
-        head = payload.payload
-        layout = _layout(
-            int(head.lowest_trackable_value), int(head.highest_trackable_value), int(head.significant_figures)
+        packed = base64.b64decode(encoded)
+        cookie, length = _PREFIX.unpack_from(packed)
+        if cookie & ~_WORD_SIZE != _DEFLATED_COOKIE & ~_WORD_SIZE or length != len(packed) - _PREFIX.size:
+            raise BadHistogramError("not an HdrHistogram V2: the beginning or the length is wrong")
+        inflating = zlib.decompressobj()
+        cookie, _, _, digits, lowest, highest, _ = _HEAD.unpack(
+            inflating.decompress(packed[_PREFIX.size :], _HEAD.size)
         )
-        if not (1 <= layout.digits <= 5 and layout.lowest >= 1 and 2 * layout.lowest <= layout.highest):
-            raise BadHistogramError(f"settings of the histogram are out of range: {layout}")
-        if layout.counters > _COUNTERS_AT_MOST:
-            raise BadHistogramError(f"histogram has {layout.counters} counters")
-        found = payload.init_counts(layout.counters)
-        counts = np.frombuffer(payload.get_counts(), dtype=np.int64)
     except BadHistogramError:
         raise
-    except _BROKEN as fault:
+    except (binascii.Error, struct.error, zlib.error, TypeError, ValueError) as fault:
         raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
-    if not found["total"]:
-        return Histogram(layout, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    # Counters outside this range are zero.
-    first, last = int(found["min_nonzero_index"]), int(found["max_nonzero_index"])
-    indices = np.flatnonzero(counts[first : last + 1]) + first
-    if (counts[indices] < 0).any():
-        raise BadHistogramError("histogram has negative counts")
-    return Histogram(layout, indices, counts[indices])
+    if cookie & ~_WORD_SIZE != _COOKIE & ~_WORD_SIZE:
+        raise BadHistogramError("not an HdrHistogram V2: the beginning of the payload is wrong")
+    layout = _layout(lowest, highest, digits)
+    if not (1 <= digits <= 5 and lowest >= 1 and 2 * lowest <= highest):
+        raise BadHistogramError(f"settings of the histogram are out of range: {layout}")
+    if layout.counters > _COUNTERS_AT_MOST:
+        raise BadHistogramError(f"histogram has {layout.counters} counters")
+    try:
+        # No valid histogram is longer. Without this limit, a damaged one could fill the memory.
+        body = inflating.decompress(inflating.unconsumed_tail, _BYTES_AT_MOST * layout.counters)
+    except zlib.error as fault:
+        raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
+    if not inflating.eof or (body and body[-1] & _MORE):
+        raise BadHistogramError("the counts of the histogram are incomplete, or more than its counters")
+    return layout, body
+
+
+def _numbers(bodies: Sequence[bytes]) -> tuple[Counts, Counts, npt.NDArray[np.bool_]]:
+    """Decode ZigZag LEB128 numbers. Return three arrays of shape (n_numbers,): the numbers, the body that contains each
+    number, and True for a number of more than eight bytes, whose value is wrong.
+    """
+    data = np.frombuffer(b"".join(bodies), dtype=np.uint8)
+    if not len(data):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+    ends = np.flatnonzero(data < _MORE)
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1] + 1])
+    lengths = ends - starts + 1
+    digits = data & ~np.uint8(_MORE)
+    raw = digits[starts].astype(np.uint64)
+    for place in range(1, min(int(lengths.max()), _BYTES_AT_MOST)):
+        longer = np.flatnonzero(lengths > place)
+        raw[longer] |= digits[starts[longer] + place].astype(np.uint64) << np.uint64(7 * place)
+    numbers = (raw >> np.uint64(1)).astype(np.int64) ^ -(raw & np.uint64(1)).astype(np.int64)
+    owners = np.searchsorted(np.cumsum([len(body) for body in bodies]), ends, side="right")
+    return numbers, owners, lengths > _BYTES_AT_MOST
 
 
 def encode(histogram: Histogram) -> str:
@@ -274,9 +371,9 @@ def encode(histogram: Histogram) -> str:
     layout = histogram.layout
     # The number 0 states that counts are not shifted. The number 1.0 states that values are integers without a
     # conversion factor.
-    head = struct.pack(">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0)
+    head = _HEAD.pack(_COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0)
     packed = zlib.compress(head + bytes(counts))
-    return base64.b64encode(struct.pack(">ii", _DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")
+    return base64.b64encode(_PREFIX.pack(_DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")
 
 
 def _zigzag(number: int) -> bytes:
@@ -284,7 +381,7 @@ def _zigzag(number: int) -> bytes:
     rest = 2 * number if number >= 0 else -2 * number - 1
     found = bytearray()
     while rest > 0x7F:
-        found.append(rest & 0x7F | 0x80)
+        found.append(rest & 0x7F | _MORE)
         rest >>= 7
     found.append(rest)
     return bytes(found)
