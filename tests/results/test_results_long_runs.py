@@ -185,7 +185,7 @@ def test_a_long_run_is_read_once_until_it_changes(run: RunFolder, monkeypatch: p
 def test_tables_of_a_long_run_have_its_intervals(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     shorten(monkeypatch)
     before = {path: path.read_bytes() for path in sorted(run.path.rglob("*.ndjson"))}
-    intervals, metrics = compact(run)
+    intervals, metrics = compact(run, read_run(run).records)
     assert intervals.is_file()
     assert metrics.is_file()
     assert {path: path.read_bytes() for path in sorted(run.path.rglob("*.ndjson"))} == before

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 from synthetic_runs import Script, Stage, even_schedule, write_run
 
-from towtank.analysis import compact
+from towtank.analysis import compact, read_run
 from towtank.files import engine_path
 from towtank.results import tables
 
@@ -36,7 +36,7 @@ def rows(path, query):
 
 
 def test_intervals_hold_what_was_counted(run):
-    path, _ = compact(run)
+    path, _ = compact(run, read_run(run).records)
     found = rows(path, "SELECT sum(ok), sum(timed), max(phase), max(name) FROM {table} WHERE of = 'transaction'")
     # A cycle takes 0.5 s, and user 1 starts half a cycle after user 0. By 4 s, user 0 completes 8 cycles and user 1
     # completes 7, so the steady stage has 15.
@@ -48,7 +48,7 @@ def test_intervals_hold_what_was_counted(run):
 
 
 def test_metrics_hold_probe_and_services_on_the_clock_of_the_run(run):
-    _, path = compact(run)
+    _, path = compact(run, read_run(run).records)
     found = rows(path, "SELECT source, min(t_s), max(t_s) FROM {table} GROUP BY 1 ORDER BY 1")
     assert [source for source, *_ in found] == ["content", "probe"]
     # The synthetic observers sample every second, from a second before the start to a second after the end.
@@ -65,7 +65,7 @@ def test_tables_of_an_empty_run_are_empty_tables(run):
     for folder in (run.engine, run.observe):
         for path in folder.iterdir():
             path.unlink()
-    intervals, metrics = compact(run)
+    intervals, metrics = compact(run, read_run(run).records)
     assert rows(intervals, "SELECT count(*) FROM {table}") == [(0,)]
     assert rows(metrics, "SELECT count(*) FROM {table}") == [(0,)]
     kinds = dict(row[:2] for row in rows(intervals, "DESCRIBE SELECT * FROM {table}"))
@@ -73,7 +73,7 @@ def test_tables_of_an_empty_run_are_empty_tables(run):
 
 
 def test_no_temporary_file_is_left(run):
-    compact(run)
+    compact(run, read_run(run).records)
     assert not [path for path in run.path.iterdir() if path.name.endswith(".tmp")]
 
 

@@ -54,9 +54,11 @@ class MaterialReader:
             whole.decode_and_add(text)
         return str(whole.encode().decode("ascii"))
 
-    def describe(self, encoded: str) -> dict[str, object]:
-        """Return count, quantiles and maximum of one histogram as table columns."""
-        return described(encoded) if self._readable([encoded]) else {}
+    def describe(self, encoded: Sequence[str]) -> Sequence[Mapping[str, object]]:
+        """Return count, quantiles and maximum of each histogram as table columns."""
+        found = histograms.decode_all(encoded)
+        self.unreadable += len(found.faults)
+        return described(found)
 
     def _readable(self, encoded: Sequence[str]) -> list[tuple[str, Histogram]]:
         """Return the encoded and the decoded form of each readable histogram that is not empty. A histogram counts as

@@ -62,6 +62,6 @@ if TYPE_CHECKING:
         read_ledger,
     )
     from towtank.results.stream_forms import RecordedStage, SampleForm, StoredNote, has_form
-    from towtank.results.tables import INTERVALS_FILE, METRICS_FILE, write_tables
+    from towtank.results.tables import INTERVALS_FILE, METRICS_FILE, Records, write_tables
 
 __getattr__, __dir__ = door(__name__)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 INTERVALS_FILE = "intervals.parquet"
 METRICS_FILE = "metrics.parquet"
 
-Describe = Callable[[str], Mapping[str, object]]
-"""Type of a function that takes an encoded histogram and returns its columns in the table."""
+Describe = Callable[[Sequence[str]], Sequence[Mapping[str, object]]]
+"""Type of a function that takes encoded histograms and returns the columns of each in the table: `timed`,
+`response_p50_s` and so on.
+"""
 
 _INTERVAL_COLUMNS = {
     "start_s": "DOUBLE",
@@ -63,28 +66,40 @@ _INTERVAL_COLUMNS = {
 _METRIC_COLUMNS = {"t_s": "DOUBLE", "source": "VARCHAR", "metric": "VARCHAR", "value": "DOUBLE"}
 
 
-def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Path]:
-    """Write `intervals.parquet` and `metrics.parquet` into the folder of a run, each of them atomically.
-    `describe_histogram` is a function of the analysis that returns the columns `timed`, `response_p50_s`, ... of an
-    encoded histogram.
+@dataclass(frozen=True)
+class Records:
+    """Records of a run that the tables contain: of the load threads, of the probe on this machine, and of services by
+    name.
     """
-    recording, short = segments.read(run.engine), segments.shortening(run.engine)
+
+    recording: Recording
+    probe: ProbeStream
+    services: Mapping[str, ServiceStream]
+
+    @classmethod
+    def read(cls, run: RunFolder, recording: Recording, short: Shortening | None = None) -> Records:
+        """Read the records of the probe and of the services: all samples, unless they are shortened as those of a long
+        run.
+        """
+        return cls(recording, observe.read_probe(run.observe, short), observe.read_services(run.observe, short))
+
+
+def write_tables(run: RunFolder, records: Records, describe: Describe) -> tuple[Path, Path]:
+    """Write `intervals.parquet` and `metrics.parquet` into the folder of a run, each of them atomically."""
     paths = run.path / INTERVALS_FILE, run.path / METRICS_FILE
-    write_intervals(paths[0], recording, describe_histogram)
-    write_metrics(paths[1], run, recording, short)
+    write_intervals(paths[0], records.recording, describe)
+    write_metrics(paths[1], records)
     return paths
 
 
-def write_intervals(path: Path, recording: Recording, describe_histogram: Describe) -> None:
+def write_intervals(path: Path, recording: Recording, describe: Describe) -> None:
     """Write the table of the engine's intervals atomically."""
-    _write(path, _INTERVAL_COLUMNS, _interval_rows(recording, describe_histogram))
+    _write(path, _INTERVAL_COLUMNS, _interval_rows(recording, describe))
 
 
-def write_metrics(path: Path, run: RunFolder, recording: Recording, short: Shortening | None = None) -> None:
-    """Write the table of observed metrics atomically, with times on the clock of the run; of all samples, unless they
-    are shortened as those of a long run.
-    """
-    probe, services = observe.read_probe(run.observe, short), observe.read_services(run.observe, short)
+def write_metrics(path: Path, records: Records) -> None:
+    """Write the table of observed metrics atomically, with times on the clock of the run."""
+    recording, probe, services = records.recording, records.probe, records.services
     origin = recording.header.monotonic_ns if recording.header else None
     if origin is None:
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
@@ -145,19 +160,20 @@ def _array(values: list[Any], kind: str) -> np.ndarray[Any, Any]:
     return np.array(values, dtype=float if kind == "DOUBLE" else np.int64)
 
 
-def _interval_rows(recording: Recording, describe_histogram: Describe) -> Iterator[Mapping[str, object]]:
+def _interval_rows(recording: Recording, describe: Describe) -> Iterator[Mapping[str, object]]:
     known = {of: list(segments.names_of(recording, of)) for of in ("transaction", "page", "step")}
     groups = recording.header.groups if recording.header else []
     stages = segments.stages_of(recording)
     for interval in recording.intervals:
         stage = segments.stage_of(stages, interval.stage)
+        described = iter(describe([series.response for series in interval.series if series.response]))
         for series in interval.series:
             yield {
                 **_place(interval, stage),
                 **_counts(series),
                 "name": _item(known.get(series.of, []), series.number),
                 "user_group": None if series.group is None else _item(groups, series.group),
-                **(describe_histogram(series.response) if series.response else {}),
+                **(next(described) if series.response else {}),
             }
 
 
@@ -200,7 +216,7 @@ def _codes(counts: dict[int, int]) -> str:
 
 
 def _metric_rows(
-    probe: ProbeStream, services: dict[str, ServiceStream], origin_ns: int
+    probe: ProbeStream, services: Mapping[str, ServiceStream], origin_ns: int
 ) -> Iterator[Mapping[str, object]]:
     for sample in probe.samples:
         at = (sample["t_ns"] - origin_ns) / 1e9

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from towtank.analysis import compact
+from towtank.analysis import compact, read_run
 from towtank.results import lines
 from towtank.results.folder import RunFolder
 
@@ -43,7 +43,8 @@ def test_runs_are_read_as_one_table(towtank, results, tmp_path):
 
 def test_tables_are_those_of_the_run_folder(towtank, mixed, tmp_path):
     assert towtank("export", mixed.path, "--to", "parquet", "--out", tmp_path / "tables").status == 0
-    for own in compact(RunFolder(mixed.path)):
+    run = RunFolder(mixed.path)
+    for own in compact(run, read_run(run).records):
         exported = tmp_path / "tables" / "run=r001" / own.name
         columns = [row[0] for row in query(f"DESCRIBE SELECT * FROM read_parquet('{named(own)}')")]
         listed = ", ".join(f'"{name}"' for name in columns)

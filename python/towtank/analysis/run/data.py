@@ -21,7 +21,7 @@ from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows import window as windows
 from towtank.analysis.windows.by_stage import asked_stage
 from towtank.analysis.windows.window import Window
-from towtank.results import EngineForm, Recording, segments
+from towtank.results import EngineForm, Recording, Records, segments
 
 
 @dataclass
@@ -69,6 +69,11 @@ class RunData:
     logs: dict[str, ServiceLog | None] | None = None
     manifest_faults: Mapping[str, str] = field(default_factory=dict)
     engine_folder: Path | None = None
+
+    @property
+    def records(self) -> Records:
+        """Records of the run from which its tables are written."""
+        return Records(self.recording, self.observed.probe, self.observed.services)
 
     @cached_property
     def found(self) -> Found | None:

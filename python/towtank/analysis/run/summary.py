@@ -35,7 +35,7 @@ from towtank.analysis.system.tiers import Observed
 from towtank.analysis.unfinished import unfinished
 from towtank.analysis.user_groups import user_groups
 from towtank.containment import attempt
-from towtank.results import RunFolder, TotalsForm, keep_json, offer_json
+from towtank.results import Records, RunFolder, TotalsForm, keep_json, offer_json
 from towtank.version import __version__
 
 SCHEMA = "towtank/run-summary/1"
@@ -59,26 +59,30 @@ def summarize_run(run: RunFolder, limits: Mapping[str, float] | None = None, tab
     dict
         The run summary, as `docs/reference/summary.md` describes.
     """
-    summary = _analysed(run, study_limits(run) if limits is None else limits).document()
+    records, found = _analysed(run, study_limits(run) if limits is None else limits)
+    summary = found.document()
     keep_json(run.path / SUMMARY, summary)
     if tables and not is_compacted(run):
-        compact(run)
+        compact(run, records)
     return summary
 
 
-def _analysed(run: RunFolder, limits: Mapping[str, float]) -> RunSummary:
+def _analysed(run: RunFolder, limits: Mapping[str, float]) -> tuple[Records, RunSummary]:
+    """Return the records of a run, without what was computed from them, and the summary of the run."""
     objectives = study_objectives(run)
-    summary = describe(read_run(run, objectives), run.run_id, limits, objectives)
-    return replace(summary, inputs=inputs(run, limits, objectives))
+    data = read_run(run, objectives)
+    summary = describe(data, run.run_id, limits, objectives)
+    return data.records, replace(summary, inputs=inputs(run, limits, objectives))
 
 
 def kept_summary(run: RunFolder) -> dict[str, object]:
     """Analyse one run, and return its summary. The summary is written only if the folder is writable."""
     # In a renamed folder, the manifest contains the old name, but a study identifies a run by the name of its folder.
-    summary = replace(_analysed(run, study_limits(run)), run=run.run_id).document()
+    records, found = _analysed(run, study_limits(run))
+    summary = replace(found, run=run.run_id).document()
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):
-            attempt(f"tables of {run.run_id}", compact, run)
+            attempt(f"tables of {run.run_id}", compact, run, records)
     return summary
 
 

@@ -5,7 +5,7 @@ The analysis provides the object that decodes histograms, so this package does n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -60,8 +60,8 @@ class HistogramReader(Protocol):
     def encoded(self, encoded: Sequence[str]) -> str | None:
         """Merge several histograms, and encode the result; None if they contain no values."""
 
-    def describe(self, encoded: str) -> dict[str, object]:
-        """Return the table columns that describe a histogram (see `results.tables`), by name."""
+    def describe(self, encoded: Sequence[str]) -> Sequence[Mapping[str, object]]:
+        """Return the table columns that describe each histogram (see `results.tables`), by name."""
 
 
 @dataclass(frozen=True)

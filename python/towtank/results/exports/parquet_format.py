@@ -23,7 +23,7 @@ def _tables(material: Material, run: RunMaterial) -> list[ExportFile]:
         ),
         ExportFile(
             f"run={run.name}/{tables.METRICS_FILE}",
-            lambda path: tables.write_metrics(path, run.folder, run.recording()),
+            lambda path: tables.write_metrics(path, tables.Records.read(run.folder, run.recording())),
         ),
     ]
 
