@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction, Variation
-from towtank.model.solved import SolvedClass, SolvedNetwork, SolvedStation
+from towtank.model.solved import SolvedClass, SolvedNetwork, SolvedStation, TransactionResults
 
 # Disciplines at which jobs wait in a queue. The mean wait is equal for all transactions.
 _IN_TURN = ("fcfs", "priority")
@@ -106,9 +106,8 @@ def spread(document: EngineModel, chain: EngineModel, answer: SolvedNetwork) -> 
             service = chains[station.name].service_of(job_class.name)
             if residence is not None and service is not None:
                 times[station.name] |= _residences(station, service, job_class.transactions, residence, solved)
-        classes[job_class.name] = {"transactions": _answers(job_class, figures, answer, times)}
-    stations = {name: {"residence_time_by_transaction_s": each} for name, each in times.items()}
-    return answer.with_results({"classes": classes, "stations": stations})
+        classes[job_class.name] = _answers(job_class, figures, answer, times)
+    return answer.with_transactions(classes, times)
 
 
 def _residences(
@@ -139,12 +138,12 @@ def _waiting(station: Station, mean: float, residence: float, solved: SolvedStat
 
 def _answers(
     job_class: JobClass, figures: SolvedClass, answer: SolvedNetwork, times: Mapping[str, Mapping[str, float]]
-) -> dict[str, dict[str, float | None]]:
+) -> dict[str, TransactionResults]:
     name, rate, whole = job_class.name, figures.throughput_per_s, figures.response_time_s
     unexplained = None
     if whole is not None:
         unexplained = whole - sum(each.residence_time_s.get(name) or 0.0 for each in answer.stations.values())
-    found = {}
+    found: dict[str, TransactionResults] = {}
     for each in job_class.transactions:
         own = [station.get(each.name, 0.0) for station in times.values()]
         response = None if unexplained is None else max(0.0, sum(own) + unexplained)
