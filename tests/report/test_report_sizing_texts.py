@@ -7,7 +7,8 @@ import pytest
 from pydantic import BaseModel
 
 from towtank.report import format as people
-from towtank.report.content import sizing
+from towtank.report.content import sizing as section
+from towtank.report.content import sizing_result as sizing
 from towtank.report.document import Section, Table
 from towtank.sizing import (
     AnswerResult,
@@ -340,7 +341,7 @@ def test_without_an_answer_the_strongest_hardware_is_explained() -> None:
 
 def test_a_refused_sizing_is_a_section_with_its_reason() -> None:
     results: Any = SimpleNamespace(sizing="no load")
-    found = sizing.build(results)
+    found = section.build(results)
     assert isinstance(found, Section)
     assert "no load" in str(found)
-    assert sizing.build(SimpleNamespace(sizing=None)) is None  # type: ignore[arg-type]
+    assert section.build(SimpleNamespace(sizing=None)) is None  # type: ignore[arg-type]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TraceAnswer,
     )
     from towtank.model.capacity_file import (
+        BELOW_LINE,
         CapacityModel,
         CurveChoice,
         FitAssumption,
@@ -90,7 +91,6 @@ if TYPE_CHECKING:
     )
     from towtank.model.fitting.prediction import predict_curve
     from towtank.model.fitting.selection import CurveCandidate
-    from towtank.model.fitting.shape import BELOW_LINE
     from towtank.model.loading import ModelProblem, check_model, load_model
     from towtank.model.percentiles import EXACT_PERCENTILES, response_percentiles
     from towtank.model.prediction_file import PredictedBand, PredictedLoad, PredictionResult

@@ -13,6 +13,9 @@ from pydantic import ConfigDict, Field
 from towtank.model.demand_file import UNKNOWN, Ends, ExcludedRun, FittedDemand, FittedValue, TransactionDemands
 from towtank.model.parts import Part
 
+BELOW_LINE = "throughput below the proportional line through the lowest load"
+"""Name of the evidence for a shortfall of throughput. The report finds the evidence by this name."""
+
 
 class FitReason(Part):
     """Reason for the verdict on a fit, and the level that it leads to."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from towtank.analysis import NO_ESTIMATE, NO_METRIC, Estimate, RunSummary, estimate_from_document, ratio_interval
 from towtank.estimates import few_digits, number_estimate, share_estimate
+from towtank.model.capacity_file import BELOW_LINE
 from towtank.model.fitting.machines import disks, machines
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
@@ -22,8 +23,6 @@ from towtank.model.percentiles import erlang_c
 
 SHARP = 2.0
 """Smallest ratio of the response times at the highest and the lowest load that counts as growth. [ratio]"""
-BELOW_LINE = "throughput below the proportional line through the lowest load"
-"""Name of the evidence for a shortfall of throughput. The report finds the evidence by this name."""
 SHORTFALL = 0.10
 """Smallest relative shortfall of throughput that counts as evidence. The shortfall is measured from the proportional
 line through the lowest load. [ratio]
