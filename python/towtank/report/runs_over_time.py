@@ -1,14 +1,14 @@
-"""Selects the runs that a report shows over time, and reads their heat maps and error rates from the recordings.
+"""Selects the runs that a report shows over time, and computes their heat maps and error rates from the recordings.
 
 Summaries of runs do not suffice, because they contain, for each second, only quantiles of the response time and the
-number of errors.
+number of errors. The heat maps and error rates are stored, so a second report does not read the recordings.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +19,14 @@ from towtank.analysis import DRAIN_STAGE, MeasuredColumn, Measurement
 from towtank.arrays import Floats
 from towtank.containment import attempt_or
 from towtank.digging import dig
-from towtank.documents import record_of
-from towtank.results import ResultsFolder, segments
+from towtank.documents import document_of, record_of
+from towtank.results import ResultsFolder, kept, segments
 
 if TYPE_CHECKING:
     from towtank.report.source import Results, RunResult
 
+OVER_TIME_FILE = "runs-over-time.json"
+_SCHEMA = "towtank/runs-over-time/1"
 ROWS_PER_DECADE = 8
 """Number of heat map rows per decade of response time; the upper bound of a row is 33 % above its lower bound. [1]"""
 COLUMNS_AT_MOST = 120
@@ -53,6 +55,9 @@ class Cell:
     per_s: float
 
 
+_ATTRIBUTES = tuple(part.name for part in fields(Cell))
+
+
 @dataclass(frozen=True)
 class Recorded:
     """Non-empty cells of the heat map of one run, and its rate of failed transactions in each second of the timeline
@@ -62,6 +67,35 @@ class Recorded:
     cells: tuple[Cell, ...] = ()
     errors_by_kind: Mapping[str, list[float | None]] = field(default_factory=dict)
     errors_by_transaction: Mapping[str, list[float | None]] = field(default_factory=dict)
+
+    def stored(self) -> StoredRun:
+        """Return the entry of the run in `runs-over-time.json`."""
+        cells = {name: [getattr(cell, name) for cell in self.cells] for name in _ATTRIBUTES}
+        return StoredRun(cells, self.errors_by_kind, self.errors_by_transaction)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """Entry of a run in `runs-over-time.json`: values of all cells by attribute of `Cell`, and rates of errors as in
+    `Recorded`.
+    """
+
+    cells: Mapping[str, list[float]]
+    errors_by_kind: Mapping[str, list[float | None]]
+    errors_by_transaction: Mapping[str, list[float | None]]
+
+    def recorded(self) -> Recorded:
+        """Return the heat map and the error rates of the run."""
+        cells = tuple(Cell(*values) for values in zip(*(self.cells[name] for name in _ATTRIBUTES), strict=True))
+        return Recorded(cells, self.errors_by_kind, self.errors_by_transaction)
+
+
+@dataclass(frozen=True)
+class StoredRuns:
+    """Content of `runs-over-time.json`, by name of the run."""
+
+    schema: str = _SCHEMA
+    runs: Mapping[str, StoredRun] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,15 +180,32 @@ def drawn(results: Results) -> list[RunResult]:
     return [*([chosen] if chosen is not None else []), *doubted(results), *with_events(results)]
 
 
-def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
-    """Read the recordings of the runs that the report shows over time; unreadable recordings are left out."""
+def recordings(folder: ResultsFolder, results: Results, digests: Mapping[str, str]) -> dict[str, Recorded]:
+    """Return heat maps and error rates of the runs that the report shows over time; unreadable recordings are left out.
+
+    They are computed and stored unless `runs-over-time.json` is up to date. `digests` contains, by name of the run, a
+    digest of the recorded files; if it lacks a run, the recordings are read.
+    """
+    runs = drawn(results)
+    if not runs:
+        return {}
+    known = {run.run_id: digests.get(run.run_id) for run in runs}
+    sources = kept.sources_of(f"{name} {digest}\n" for name, digest in known.items()) if all(known.values()) else None
+    document = kept.made_or_kept(
+        folder.path / OVER_TIME_FILE, lambda: document_of(_computed(folder, runs)), lambda: sources
+    )
+    return {name: run.recorded() for name, run in record_of(StoredRuns, document).runs.items() if name in known}
+
+
+def _computed(folder: ResultsFolder, runs: Sequence[RunResult]) -> StoredRuns:
+    """Read the recordings of runs, and return the content of `runs-over-time.json`."""
     found = {}
-    for run in drawn(results):
+    for run in runs:
         path = folder.run_path(run.run_id) / "engine"
         recorded = attempt_or(f"recordings of {run.run_id}", None, _read, path, str(run.summary.get("inputs")))
         if recorded is not None and recorded.cells:
-            found[run.run_id] = recorded
-    return found
+            found[run.run_id] = recorded.stored()
+    return StoredRuns(runs=found)
 
 
 @lru_cache(maxsize=16)

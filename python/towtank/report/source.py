@@ -19,7 +19,7 @@ from towtank.digging import dig
 from towtank.documents import record_of
 from towtank.errors import Fault, StudyError
 from towtank.load_level import KINDS, Load
-from towtank.report.runs_over_time import Recorded, recordings
+from towtank.report.runs_over_time import OVER_TIME_FILE, Recorded, recordings
 from towtank.report.sizing_source import ANSWER_FILE, sizing_of
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, earlier, kept, usable_part
 
@@ -241,7 +241,7 @@ def load_results(path: Path) -> Results:
         hashes=hashes,
         model=_model_of(path, hashes),
         sizing=sizing.sentence if isinstance(sizing, Failed) else sizing,
-        recorded=recordings(open_folder(path), found),
+        recorded=attempt_or("heat maps", {}, recordings, open_folder(path), found, hashes_of_runs(hashes)),
     )
 
 
@@ -282,7 +282,7 @@ def _prediction(path: Path) -> PredictionResult | None:
 
 def derived_documents(path: Path) -> list[Path]:
     """Return the files of a results folder that were computed from recordings, such as summaries."""
-    names = (SUMMARY_FILE, CLAIMS_FILE, MODEL_FILE, ANSWER_FILE, PREDICTION_FILE)
+    names = (SUMMARY_FILE, CLAIMS_FILE, MODEL_FILE, ANSWER_FILE, PREDICTION_FILE, OVER_TIME_FILE)
     return [path / name for name in names if (path / name).is_file()]
 
 
@@ -348,6 +348,12 @@ def _planned(manifest: Mapping[str, object], summary: Mapping[str, object]) -> d
         if names and all(isinstance(name, str) and name for name in names):
             return dict(zip(names, specs, strict=True))
     return {}
+
+
+def hashes_of_runs(hashes: Sequence[FileHash]) -> dict[str, str]:
+    """Return the hash of the recorded files of each run, by name of the run."""
+    entries = ((entry.path.partition("runs/"), entry.sha256) for entry in hashes)
+    return {name: sha256 for (before, _, name), sha256 in entries if name and not before}
 
 
 def _hashes(folder: ResultsFolder) -> list[FileHash]:
