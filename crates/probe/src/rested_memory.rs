@@ -7,7 +7,7 @@
 //! memory never delays the samples.
 //!
 //! The time does not show slow first accesses to newly allocated memory. If the host manages memory in pieces that are
-//! larger than the pages of this machine, one trap serves several pages, and the mean time of an access is short.
+//! larger than the pages of this machine, a piece stays fast while any page of it is in use, also by other programs.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -20,11 +20,16 @@ use crate::json::Json;
 use crate::sys;
 
 /// Number of pages that are accessed in each round. [1]
-const PAGES: usize = 16;
+const PAGES: usize = 8;
 /// Number of pages that are accessed first and not timed. These accesses fetch the thread's code and stack. [1]
 const PAGES_BEFORE: usize = 2;
 /// Additional distance between accesses, so that they use different sets of the caches. [byte]
 const CACHE_LINE: usize = 64;
+/// Size of the block around each page. The allocator takes blocks of this size from the system as they are, so only the
+/// page that is accessed occupies memory. [byte]
+const BLOCK: usize = 256 << 10;
+/// Amount of memory that is allocated between two pages. [byte]
+const BETWEEN: usize = 1 << 20;
 /// Time for which the pages rest between two rounds.
 const REST: Duration = Duration::from_secs(1);
 /// Longest rest after which a time counts. A thread that gets no CPU for a while starts its round late. [ns]
@@ -71,19 +76,27 @@ impl RestedMemory {
     }
 }
 
-/// Memory in which each access is on a page of its own.
+/// Pages of memory in different places of the machine's memory.
 struct Pages {
-    bytes: Vec<u8>,
-    page_bytes: usize,
+    blocks: Vec<Vec<u8>>,
 }
 
 impl Pages {
+    /// Allocates the pages, each with other memory between it and the next. That memory is released again.
+    ///
+    /// The host may manage memory in pieces that are larger than a page, and a piece stays fast while any page of it is
+    /// in use. Pages next to each other would all be in the same piece.
     fn new() -> Self {
-        let page_bytes = usize::try_from(sys::page_bytes()).unwrap_or(4096);
-        Self {
-            bytes: vec![1; (PAGES_BEFORE + PAGES) * page_bytes],
-            page_bytes,
+        let mut pages = Self { blocks: Vec::new() };
+        let mut between = Vec::new();
+        for page in 0..PAGES_BEFORE + PAGES {
+            between.push(vec![1_u8; BETWEEN]);
+            pages.blocks.push(vec![0_u8; BLOCK]);
+            // The system gives a page its place in memory at the first access.
+            pages.access(page..page + 1);
         }
+        black_box(&between);
+        pages
     }
 
     /// Accesses each page once, and returns the mean CPU time of an access. [ns]
@@ -95,11 +108,10 @@ impl Pages {
         (sys::thread_cpu_ns() - before_ns) / PAGES as u64
     }
 
-    /// Reads and writes one byte of each page.
+    /// Reads and writes one byte of each page, in the middle of its block.
     fn access(&mut self, pages: Range<usize>) {
         for page in pages {
-            let place = page * self.page_bytes + page * CACHE_LINE % self.page_bytes;
-            let byte = black_box(&mut self.bytes[place]);
+            let byte = black_box(&mut self.blocks[page][BLOCK / 2 + page * CACHE_LINE]);
             *byte = byte.wrapping_add(1);
         }
     }
@@ -118,11 +130,16 @@ mod tests {
     fn one_byte_of_each_page_is_accessed() {
         let mut pages = Pages::new();
         pages.time();
-        let changed: Vec<usize> = (0..pages.bytes.len())
-            .filter(|&place| pages.bytes[place] != 1)
-            .map(|place| place / pages.page_bytes)
+        let changed: Vec<usize> = pages
+            .blocks
+            .iter()
+            .map(|block| block.iter().filter(|&&byte| byte != 0).count())
             .collect();
-        assert_eq!(changed, (0..PAGES_BEFORE + PAGES).collect::<Vec<_>>());
+        assert_eq!(changed, [1; PAGES_BEFORE + PAGES]);
+        assert!(
+            pages.blocks.iter().all(|block| block.contains(&2)),
+            "each page was accessed when it was allocated, and then once"
+        );
     }
 
     fn written(memory: &RestedMemory) -> String {

@@ -64,8 +64,8 @@ pub struct Options {
     /// Process id of the process that conducts the run. Its CPU time is reported as a cost of observation.
     pub observer: Option<u32>,
     /// `true` to time a fixed piece of work on each CPU at each sample, and accesses to pages of memory once a second.
-    /// The work takes about 0.15 ms of CPU time per interval. The accesses take some microseconds per second, and 1 to
-    /// 2 ms if the host of a virtual machine takes pages away.
+    /// The work takes about 0.15 ms of CPU time per interval. The accesses take some microseconds per second, and up to
+    /// 1 ms if the host of a virtual machine takes pages away.
     pub has_pace: bool,
     /// Folders of the file systems of the kernel (`/proc` and `/sys`).
     pub roots: Roots,
