@@ -7,29 +7,30 @@
 //! memory never delays the samples.
 //!
 //! The time does not show slow first accesses to newly allocated memory. If the host manages memory in pieces that are
-//! larger than the pages of this machine, a piece stays fast while any page of it is in use, also by other programs.
+//! larger than the pages of this machine, a piece stays fast while any page of it is in use, also by other programs. The
+//! mean time is then lower than that of a piece that nothing else uses.
 
 use std::hint::black_box;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use memmap2::{Advice, MmapMut};
+
 use crate::json::Json;
 use crate::sys;
 
-/// Number of pages that are accessed in each round. [1]
-const PAGES: usize = 8;
+/// Number of pages whose access is timed in each round. [1]
+const PAGES: usize = 4;
 /// Number of pages that are accessed first and not timed. These accesses fetch the thread's code and stack. [1]
 const PAGES_BEFORE: usize = 2;
 /// Additional distance between accesses, so that they use different sets of the caches. [byte]
 const CACHE_LINE: usize = 64;
-/// Size of the block around each page. The allocator takes blocks of this size from the system as they are, so only the
-/// page that is accessed occupies memory. [byte]
-const BLOCK: usize = 256 << 10;
-/// Amount of memory that is allocated between two pages. [byte]
-const BETWEEN: usize = 1 << 20;
+/// Memory between two timed pages. It is as large as the largest pieces in which hosts usually manage memory. [byte]
+const BETWEEN: usize = 2 << 20;
 /// Time for which the pages rest between two rounds.
 const REST: Duration = Duration::from_secs(1);
 /// Longest rest after which a time counts. A thread that gets no CPU for a while starts its round late. [ns]
@@ -49,7 +50,8 @@ impl RestedMemory {
         let took_ns = Arc::new(AtomicU64::new(0));
         let took = Arc::clone(&took_ns);
         let body = move || {
-            let mut pages = Pages::new();
+            // Without memory the samples lack this time.
+            let Ok(mut pages) = Pages::new() else { return };
             let mut used_ns = sys::monotonic_ns();
             loop {
                 thread::sleep(REST);
@@ -76,30 +78,41 @@ impl RestedMemory {
     }
 }
 
-/// Pages of memory in different places of the machine's memory.
+/// Pages of memory, the timed ones in different places of the machine's memory.
 struct Pages {
-    blocks: Vec<Vec<u8>>,
+    /// The pages, each a mapping of its own: the allocator of the process keeps its state.
+    pages: Vec<MmapMut>,
 }
 
 impl Pages {
-    /// Allocates the pages, each with other memory between it and the next. That memory is released again.
+    /// Maps the pages, each timed page after other memory, which is released again when all pages have their places.
     ///
-    /// The host may manage memory in pieces that are larger than a page, and a piece stays fast while any page of it is
-    /// in use. Pages next to each other would all be in the same piece.
-    fn new() -> Self {
-        let mut pages = Self { blocks: Vec::new() };
+    /// The system usually takes pages from its free memory in order. Pages next to each other would be in the same piece
+    /// of the host's memory, which stays fast while any page of it is in use.
+    fn new() -> io::Result<Self> {
+        let page_bytes = sys::page_bytes() as usize;
+        let mut pages = Self { pages: Vec::new() };
         let mut between = Vec::new();
         for page in 0..PAGES_BEFORE + PAGES {
-            between.push(vec![1_u8; BETWEEN]);
-            pages.blocks.push(vec![0_u8; BLOCK]);
-            // The system gives a page its place in memory at the first access.
+            if page >= PAGES_BEFORE {
+                let mut other = MmapMut::map_anon(BETWEEN)?;
+                // A page gets its place in memory at the first access.
+                other
+                    .iter_mut()
+                    .step_by(page_bytes)
+                    .for_each(|byte| *byte = 1);
+                between.push(other);
+            }
+            let own = MmapMut::map_anon(page_bytes)?;
+            // A huge page would extend over other pages. A kernel without huge pages rejects the advice.
+            let _ = own.advise(Advice::NoHugePage);
+            pages.pages.push(own);
             pages.access(page..page + 1);
         }
-        black_box(&between);
-        pages
+        Ok(pages)
     }
 
-    /// Accesses each page once, and returns the mean CPU time of an access. [ns]
+    /// Accesses each page once, and returns the mean CPU time of an access to a timed page. [ns]
     fn time(&mut self) -> u64 {
         self.access(0..PAGES_BEFORE);
         black_box(sys::thread_cpu_ns());
@@ -108,10 +121,10 @@ impl Pages {
         (sys::thread_cpu_ns() - before_ns) / PAGES as u64
     }
 
-    /// Reads and writes one byte of each page, in the middle of its block.
+    /// Reads and writes one byte of each page.
     fn access(&mut self, pages: Range<usize>) {
         for page in pages {
-            let byte = black_box(&mut self.blocks[page][BLOCK / 2 + page * CACHE_LINE]);
+            let byte = black_box(&mut self.pages[page][page * CACHE_LINE]);
             *byte = byte.wrapping_add(1);
         }
     }
@@ -119,27 +132,52 @@ impl Pages {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
-    use super::{PAGES, PAGES_BEFORE, Pages, RestedMemory};
+    use memmap2::MmapMut;
+
+    use super::{BETWEEN, PAGES, PAGES_BEFORE, Pages, RestedMemory};
     use crate::json::Json;
+    use crate::sys;
 
     #[test]
     fn one_byte_of_each_page_is_accessed() {
-        let mut pages = Pages::new();
+        let mut pages = Pages::new().unwrap();
         pages.time();
-        let changed: Vec<usize> = pages
-            .blocks
+        let changed: Vec<Vec<u8>> = pages
+            .pages
             .iter()
-            .map(|block| block.iter().filter(|&&byte| byte != 0).count())
+            .map(|page| page.iter().copied().filter(|&byte| byte != 0).collect())
             .collect();
-        assert_eq!(changed, [1; PAGES_BEFORE + PAGES]);
-        assert!(
-            pages.blocks.iter().all(|block| block.contains(&2)),
-            "each page was accessed when it was allocated, and then once"
-        );
+        // Each page was accessed when it was mapped, and then once.
+        assert_eq!(changed, vec![vec![2]; PAGES_BEFORE + PAGES]);
+    }
+
+    /// Returns the place of a page in the machine's memory, counted in pages (proc_pid_pagemap(5)); 0 if this process may
+    /// not see it.
+    fn place(page: &MmapMut) -> u64 {
+        let map = File::open("/proc/self/pagemap").unwrap();
+        let mut entry = [0; 8];
+        let number = page.as_ptr() as u64 / sys::page_bytes();
+        map.read_exact_at(&mut entry, number * 8).unwrap();
+        u64::from_le_bytes(entry) & ((1 << 55) - 1)
+    }
+
+    #[test]
+    fn timed_pages_lie_in_different_pieces_of_memory() {
+        let pages = Pages::new().unwrap();
+        let places: Vec<u64> = pages.pages[PAGES_BEFORE..].iter().map(place).collect();
+        let pieces: BTreeSet<u64> = places
+            .iter()
+            .map(|place| place * sys::page_bytes() / BETWEEN as u64)
+            .collect();
+        // Two pages may share a piece if the free memory of the machine is fragmented.
+        assert!(places.contains(&0) || pieces.len() > 1, "{places:?}");
     }
 
     fn written(memory: &RestedMemory) -> String {
