@@ -12,7 +12,7 @@ from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 from towtank.analysis import narrative, study_verdict, summarize_study
 from towtank.analysis.relaxed_limits import DEFAULTS, relaxed_limits
 from towtank.analysis.statistics.estimates import estimate_from_document
-from towtank.analysis.study import known_summary
+from towtank.analysis.study import known_summary, question_of
 from towtank.results.folder import ResultsFolder, RunFolder, write_json
 from towtank.study.model import Limits
 
@@ -84,6 +84,12 @@ def test_configurations_and_points_follow_the_levels(summary):
         assert [point["users"] for point in each["points"]] == LEVELS
     assert summary["load_factor"] == "users"
     assert summary["verdict"]["missing_runs"] == 0
+
+
+@pytest.mark.parametrize("damaged", ["zzz", 5, ["users"], None])
+def test_a_load_factor_that_is_no_factor_is_replaced_by_that_of_the_runs(damaged):
+    factors = [{"name": "search_index", "levels": ["present"]}, {"name": "users", "levels": ["10"], "numeric": [10]}]
+    assert question_of({"study": {"factors": factors, "load_factor": damaged}}, []).load_factor == "users"
 
 
 @pytest.mark.parametrize("index", ["present", "absent"])

@@ -347,9 +347,10 @@ def question_of(manifest: Mapping[str, object], runs: Sequence[RunSummary]) -> Q
     found = dig(manifest, "study")
     study = found if isinstance(found, Mapping) else {"name": found}
     factors = list(map(Factor.read, study.get("factors") or ())) or _factors_of(runs)
+    names = [factor.name for factor in factors]
     load = study.get("load_factor")
-    if load is None:
-        load = next((factor.name for factor in factors if factor.name in KINDS), None)
+    if load not in (*names, *KINDS):
+        load = next((name for name in names if name in KINDS), None)
     design = manifest.get("design") if isinstance(manifest.get("design"), list) else study.get("design")
     looks = claims.looks_of(study)
     return Question(
