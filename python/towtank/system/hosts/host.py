@@ -184,6 +184,29 @@ class Host(Protocol):
         """Remove everything that was created for the host; do nothing if it was already removed."""
 
 
+class StandingHost:
+    """Base class of hosts that exist before a study and remain after it. Towtank does not create, limit or pin them."""
+
+    @property
+    def cpus(self) -> list[int] | None:
+        """None, because the host does not pin processes."""
+        return None
+
+    def lacks(self) -> list[str]:
+        """Return an empty list, because the host has no requirements."""
+        return []
+
+    def prepare(self, room: HostSettings) -> None:
+        """Do nothing. If the services of a machine are unreachable, the checks of the services report this."""
+
+    def confine(self, folders: Sequence[Path] = ()) -> None:
+        """Do nothing, because Towtank sets no limits on the host."""
+
+    def ended(self) -> list[str]:
+        """Return an empty list, because no helper programs run for the host."""
+        return []
+
+
 @runtime_checkable
 class Enterable(Protocol):
     """Host in whose network namespace the load generator can run."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from towtank.engine import binary
@@ -17,7 +17,7 @@ from towtank.errors import TargetError
 from towtank.secrets import PRIVATE_FOLDER_MODE, PRIVATE_MODE
 from towtank.system import ports
 from towtank.system.environment import passed_on
-from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watching
+from towtank.system.hosts.host import Answer, Capabilities, StandingHost, Watching
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
 ADDRESS = "127.0.0.1"
@@ -98,7 +98,7 @@ class SharedFiles:
             seen.unlink(missing_ok=True)
 
 
-class LocalHost(SharedFiles):
+class LocalHost(SharedFiles, StandingHost):
     """This machine, as the host on which a system under test runs."""
 
     provider = "local"
@@ -112,24 +112,9 @@ class LocalHost(SharedFiles):
     def address(self) -> str:
         return ADDRESS
 
-    @property
-    def cpus(self) -> list[int] | None:
-        """None, because the processes are not pinned by the host."""
-        return None
-
     def capabilities(self) -> Capabilities:
         """Return the features of this machine as a host: services can be started, and files are shared."""
         return Capabilities()
-
-    def lacks(self) -> list[str]:
-        """Return an empty list, because this machine needs nothing to be a host."""
-        return []
-
-    def prepare(self, room: HostSettings) -> None:
-        """Do nothing, because this machine exists already."""
-
-    def confine(self, folders: Sequence[Path] = ()) -> None:
-        """Do nothing, because this kind of host has no limits."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
         """Return a process on this machine, not yet started, that will run under a guard."""
@@ -166,10 +151,6 @@ class LocalHost(SharedFiles):
     def watching(self) -> Watching:
         """Return no scrapers and probes, because the probe of the run observes this machine in any case."""
         return Watching()
-
-    def ended(self) -> list[str]:
-        """Return an empty list, because no helper programs run for this machine."""
-        return []
 
     def tear_down(self) -> None:
         """Release the reserved ports; do nothing else, because this machine remains."""
