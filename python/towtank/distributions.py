@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Floats
+
 # From this number of degrees of freedom on, the noncentral t and the shifted normal distribution agree to three digits.
 _NEARLY_NORMAL = 1e5
 

@@ -8,16 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histogram_layout import Layout
 from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
-
-Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.signedinteger[Any]]
+from towtank.arrays import Floats, Mask, Places
 
 # Numbers of bins are stored in half of the usual space.
 _PLACE = np.int32

@@ -7,11 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from towtank.arrays import Counts, Floats, Mask
 
 # Start times below this limit are in seconds since 1970, which reach the limit in the year 5138. A larger number is in
 # a finer unit: milliseconds since 1970 exceeded the limit in 1973. [s]

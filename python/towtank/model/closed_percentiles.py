@@ -8,14 +8,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from towtank.arrays import Floats
 from towtank.model.engine_model import EngineModel, Station
 from towtank.model.solved import SolvedNetwork
 from towtank.model.stations import StationAnswer
 
-Floats = npt.NDArray[np.float64]
 _FROM_OUTSIDE = 5000
 """Highest number of open-class jobs that the Markov chain of a station allows for, in addition to the users of the
 closed classes. [1]

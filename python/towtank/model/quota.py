@@ -28,13 +28,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from towtank.arrays import Floats
 from towtank.distributions import poisson_probabilities
 from towtank.errors import ModelError
-
-Floats = npt.NDArray[np.float64]
 
 PERIOD_S = 0.1
 """Default period of CPU quotas in the Linux scheduler. [s]"""

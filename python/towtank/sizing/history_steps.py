@@ -6,14 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis import lag_one
-from towtank.arrays import Floats
+from towtank.arrays import Floats, Mask
 from towtank.distributions import f_tail, t_tail
 from towtank.robust import huber, robust_scale
 
-Mask = npt.NDArray[np.bool_]
 _LASTING = 7
 """Smallest number of observations between two steps. [1]"""
 _PLACES = 500

@@ -10,9 +10,8 @@ from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from towtank.arrays import Floats
+from towtank.arrays import Floats, Mask
 from towtank.estimates import FEW_DIGITS, significant
 from towtank.sizing.drawn import Draws
 from towtank.sizing.evaluate import ROUNDING, Outcome, grouped, under_load
@@ -47,8 +46,6 @@ _SOLUTIONS_OF_A_DRAW = 4
 """Approximate number of solutions that each random draw takes in the search for an interval. [1]"""
 
 NO_LIMIT = "no objective limits the load"
-
-_Bools = npt.NDArray[np.bool_]
 
 
 def within(question: Question, outcome: Outcome) -> bool:
@@ -331,7 +328,7 @@ class Limits:
             factors = trial * loads
             self._solve(bracket, factors, (bracket.low < factors) & (factors < bracket.high), draws)
 
-    def _solve(self, bracket: _Bracket, factors: Floats, open_ones: _Bools, draws: Sequence[int | None]) -> None:
+    def _solve(self, bracket: _Bracket, factors: Floats, open_ones: Mask, draws: Sequence[int | None]) -> None:
         """Solve the model of each selected random draw, at the load factor of the draw."""
         places = [int(place) for place in np.flatnonzero(open_ones)]
         load = self._load
@@ -360,11 +357,11 @@ class Limits:
             self._halve(bracket, wide, step)
         self._narrowed = True
 
-    def _within_reach(self, bracket: _Bracket) -> _Bools:
+    def _within_reach(self, bracket: _Bracket) -> Mask:
         """Return a mask of the random draws whose load limit is bounded, or above the highest load tried so far."""
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
-    def narrow(self, open_ones: _Bools) -> bool:
+    def narrow(self, open_ones: Mask) -> bool:
         """Halve the range of the load limit of each selected random draw whose range is wider than `LIMIT_PRECISION`.
         Return True if a range was halved.
         """
@@ -374,7 +371,7 @@ class Limits:
             self._halve(bracket, wide, 2.0)
         return bool(wide.any())
 
-    def _halve(self, bracket: _Bracket, wide: _Bools, step: float) -> None:
+    def _halve(self, bracket: _Bracket, wide: Mask, step: float) -> None:
         pairs = zip(bracket.low, bracket.high, strict=True)
         factors = np.array([_between(float(low), float(high), step, self._start) for low, high in pairs])
         self._solve(bracket, factors, wide, range(len(factors)))

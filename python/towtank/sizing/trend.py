@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Floats
+
 Form = Literal["exponential", "linear"]
 SURE = 6.0
 """If the information criteria of exponential and linear growth differ by more than this, the better form is chosen. A

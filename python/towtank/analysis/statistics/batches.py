@@ -11,13 +11,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.arrays import Floats
 from towtank.distributions import normal_quantile, t_quantile
-
-Floats = npt.NDArray[np.float64]
 
 OBSERVATIONS_AT_LEAST = 20
 """Smallest number of values in a series for which an interval is computed. In a shorter series, a correlation of 0.5 is

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics.batches import lag_one
+from towtank.arrays import Floats
 from towtank.distributions import t_tail
-
-Floats = npt.NDArray[np.float64]
 
 WINDOW = 50
 """Number of observations in a window of the search. A change can hide another change only within the same window.

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics.estimates import CONFIDENCE, NO_ESTIMATE, SECOND_DIFFERENCES, Estimate
+from towtank.arrays import Floats
 from towtank.distributions import t_quantile
-
-Floats = npt.NDArray[np.float64]
 
 VALUES_AT_LEAST = 6
 """Smallest number of values in a series for which an interval is computed. The error then has two degrees of freedom.

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.arrays import Floats
 from towtank.distributions import t_quantile
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,10 @@ References
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics.batches import ratio_of_sums
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
-
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Floats
 
 
 def fairness(requests: Floats) -> float | None:

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from towtank.analysis.statistics.histograms import Histogram
+from towtank.arrays import Floats
 from towtank.distributions import chi_square_tails, poisson_tails
 
-Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.floating[Any]]
 Distribution = Callable[[Floats], Floats]
 """Type of a cumulative distribution function of times [s]."""

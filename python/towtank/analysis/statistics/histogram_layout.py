@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Counts = npt.NDArray[np.int64]
+from towtank.arrays import Counts
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics.histogram_layout import Layout
-
-Counts = npt.NDArray[np.int64]
-Places = npt.NDArray[np.signedinteger[Any]]
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Counts, Floats, Mask, Places
 
 # Largest number of counters of a histogram. A larger number indicates a damaged layout: a histogram with a lowest value
 # of 1 ns, a highest value of an hour and five digits has 3.4 million counters.
@@ -273,7 +269,7 @@ class _Group(NamedTuple):
     and counts of these buckets. [1]
     """
 
-    is_bad: npt.NDArray[np.bool_]
+    is_bad: Mask
     sizes: Counts
     places: Places
     counts: Places
@@ -329,7 +325,7 @@ def _unpacked(encoded: str) -> tuple[Layout, bytes]:
     return layout, body
 
 
-def _numbers(bodies: Sequence[bytes]) -> tuple[Counts, Counts, npt.NDArray[np.bool_]]:
+def _numbers(bodies: Sequence[bytes]) -> tuple[Counts, Counts, Mask]:
     """Decode ZigZag LEB128 numbers. Return three arrays of shape (n_numbers,): the numbers, the body that contains each
     number, and True for a number of more than eight bytes, whose value is wrong.
     """

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.arrays import Floats
 from towtank.distributions import t_quantile
-
-Floats = npt.NDArray[np.float64]
 
 
 def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> Estimate:

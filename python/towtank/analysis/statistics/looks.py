@@ -12,11 +12,9 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics.estimates import CONFIDENCE
-
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Floats
 
 NORMAL = NormalDist()
 FIRST = 2

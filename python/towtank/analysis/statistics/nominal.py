@@ -12,17 +12,14 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.batches import RatioError, error_of, lag_one
 from towtank.analysis.statistics.estimates import BATCH_MEANS, CONFIDENCE, ORDER_STATISTICS, Estimate
 from towtank.analysis.statistics.histograms import rank_of
+from towtank.arrays import Counts, Floats
 from towtank.distributions import t_quantile
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.int64]
 _ErrorBy = Callable[[Floats, Floats], RatioError | None]
 
 BATCHES = 32

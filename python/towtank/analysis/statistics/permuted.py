@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Floats
 
 LEVEL = 0.01
 """Largest share of series without a change in which a change is found, in (0, 1)."""

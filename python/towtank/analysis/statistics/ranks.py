@@ -6,14 +6,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import numpy.typing as npt
-
 from towtank.analysis.statistics.batches import OBSERVATIONS_AT_LEAST, error_of
 from towtank.analysis.statistics.estimates import CONFIDENCE
+from towtank.arrays import Floats
 from towtank.distributions import binomial_quantile, normal_quantile
-
-Floats = npt.NDArray[np.float64]
 
 
 def order_statistic_ranks(count: int, probability: float, confidence: float = CONFIDENCE) -> tuple[int, int] | None:

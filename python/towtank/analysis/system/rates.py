@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Floats
 
 GAP_S = 2.5
 """The time between two samples is a gap if it is longer than this. At one sample per second, two samples are then

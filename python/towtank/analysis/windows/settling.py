@@ -15,15 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.windows import steady
 from towtank.analysis.windows.rest import LEAST_WINDOW_S, OBSERVATIONS_AT_LEAST, TREND_SIGNIFICANCE, instability_of
 from towtank.analysis.windows.tolerances import allowed
 from towtank.analysis.windows.transient import transient_of
+from towtank.arrays import Floats
 from towtank.estimates import few_digits
-
-Floats = npt.NDArray[np.float64]
 
 LOOKS = 4
 """Number of consecutive tests for a steady state that must pass before a settle stage ends. [1]"""

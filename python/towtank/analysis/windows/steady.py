@@ -11,12 +11,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.analysis.statistics import lag_one
+from towtank.arrays import Floats
 from towtank.distributions import t_tail
-
-Floats = npt.NDArray[np.float64]
 
 BATCH = 5
 """Number of observations in a batch of MSER-5. [1]"""

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Floats, Mask
+
 Model = Callable[[Floats], Floats]
 """Function from parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
 
@@ -68,7 +68,7 @@ class Solution:
         """Sum of squares of the weighted residuals."""
         return float(self.residuals @ self.residuals)
 
-    def covariance(self, freedom: int, free: npt.NDArray[np.bool_] | None = None) -> Floats:
+    def covariance(self, freedom: int, free: Mask | None = None) -> Floats:
         """Return the covariance matrix of the parameters, s^2 (J'J)^-1, where s^2 is the residual variance.
 
         Parameters
