@@ -29,6 +29,8 @@ from towtank.spelling import Misspelt, Typo
 _RUN_AT_MOST = 400
 _MESSAGE_AT_MOST = 4000
 _LONG_RUN = re.compile(rf"(\S{{{_RUN_AT_MOST}}})\S+")
+COMMAND_LINE = "<command line>"
+"""Name of the command line as a file."""
 
 
 def without_runs(text: str) -> str:
@@ -95,6 +97,11 @@ class Fault:
         object.__setattr__(self, "message", shortened(redacted_text(self.message)))
         object.__setattr__(self, "where", shortened(self.where))
 
+    @classmethod
+    def of_option(cls, option: str, message: str) -> Fault:
+        """Make the fault of an option or argument of the command line."""
+        return cls(COMMAND_LINE, 0, 0, option, message)
+
 
 class TowtankError(Exception):
     """Base class of all errors that Towtank raises intentionally.
@@ -137,6 +144,11 @@ class StudyError(TowtankError):
     def at(cls, file: Path | str, message: str, *, line: int = 0, column: int = 0, where: str = "") -> StudyError:
         """Make the error for a single fault."""
         return cls([Fault(str(file), line, column, where, message)])
+
+    @classmethod
+    def of_option(cls, option: str, message: str) -> StudyError:
+        """Make the error for a single fault in an option or argument of the command line."""
+        return cls([Fault.of_option(option, message)])
 
 
 class TargetError(TowtankError):

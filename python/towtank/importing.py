@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from towtank.errors import StudyError
 from towtank.files import is_regular_file
-from towtank.option_check import COMMAND_LINE, OptionCheck
+from towtank.option_check import OptionCheck
 from towtank.secrets import put_private
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def write_workload(out: Path, text: str, *, force: bool) -> None:
         put_private(out, text, replace=force)
     except FileExistsError:
         message = f"must not exist yet (--force overwrites it), got {str(out)!r}, which another program has just made"
-        raise StudyError.at(COMMAND_LINE, message, where="--out") from None
+        raise StudyError.of_option("--out", message) from None
     except OSError as error:
         message = f"must be a file that can be written, got: {error.strerror}"
-        raise StudyError.at(COMMAND_LINE, message, where="--out") from None
+        raise StudyError.of_option("--out", message) from None
 
 
 def _is_same(out: Path, file: Path) -> bool:

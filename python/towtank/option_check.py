@@ -11,7 +11,6 @@ from towtank.errors import Fault, StudyError
 if TYPE_CHECKING:
     from towtank.study import RateCurve
 
-COMMAND_LINE = "<command line>"
 _BOUND_AT_MOST = 10_000_000
 
 
@@ -30,7 +29,7 @@ class OptionCheck:
             raise StudyError(self._faults)
 
     def fault(self, option: str, message: str) -> None:
-        self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
+        self._faults.append(Fault.of_option(option, message))
 
     def form(self, option: str, text: str, read: Callable[[str], object]) -> None:
         """Check an option's text with `read`; a `ValueError` that `read` raises becomes a fault of the option."""

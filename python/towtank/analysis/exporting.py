@@ -138,7 +138,7 @@ def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
 
 
 def _unknown(name: str, there: list[str]) -> Fault:
-    return Fault("<command line>", 0, 0, "--run", f"must be one of {', '.join(there)}, got {name!r} instead")
+    return Fault.of_option("--run", f"must be one of {', '.join(there)}, got {name!r} instead")
 
 
 def _design(manifest: kept.Document) -> list[kept.Document]:

@@ -10,11 +10,10 @@ from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 
-from towtank.errors import Fault, StudyError
+from towtank.errors import COMMAND_LINE, Fault, StudyError
 from towtank.spelling import misnamed
 from towtank.units import shown
 
-COMMAND_LINE = "<command line>"
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 from towtank.api import notebook
-from towtank.api.calls import COMMAND_LINE, faults_of, refuse, text
+from towtank.api.calls import faults_of, refuse, text
 from towtank.api.frames import Frame
 from towtank.api.quantity import COUNT, PER_SECOND, RATIO, SECONDS, Quantity, interval_of
 
@@ -309,7 +309,7 @@ def fit(
     )
     with faults_of(call):
         if faults := misplaced_options(path, columns, configuration):
-            raise StudyError([Fault(COMMAND_LINE, 0, 0, option, message) for option, message in faults])
+            raise StudyError([Fault.of_option(option, message) for option, message in faults])
         return Fit(path, only_answer(fit_source(path, columns, request, configuration)))
 
 

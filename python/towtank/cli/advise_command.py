@@ -56,12 +56,11 @@ def command(
 
 def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
     """Split the sources into results folders and sheets; raise an error for more than one results folder."""
-    from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
 
     folders = [path for path in sources if path.is_dir()]
     if len(folders) > 1:
         message = f"must be at most one results folder, got {len(folders)}"
-        raise StudyError.at(COMMAND_LINE, message, where="RESULTS")
+        raise StudyError.of_option("RESULTS", message)
     return folders, [path for path in sources if not path.is_dir()]
 
 
@@ -74,7 +73,6 @@ def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
 
 
 def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: int | None) -> list[Situation]:
-    from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.sizing import Situation, load_sheet, measured_situations  # noqa: PLC0415
 
     facts: SystemFacts = {}
@@ -90,5 +88,5 @@ def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: in
         return [situation.with_sheet(facts) for situation in measured_situations(folders[0], users)]
     if users is not None:
         message = "must be given with a results folder only: a sheet sets load.users"
-        raise StudyError.at(COMMAND_LINE, message, where="--users")
+        raise StudyError.of_option("--users", message)
     return [Situation("sheet", ", ".join(map(str, sheets)), facts)]

@@ -28,7 +28,7 @@ def write_junit(compared: Compared, path: Path) -> None:
         If the path is a folder.
     """
     if path.is_dir():
-        raise StudyError.at("<command line>", f"must be a file, got the folder {path} instead", where="--junit")
+        raise StudyError.of_option("--junit", f"must be a file, got the folder {path} instead")
     put_text(path, compare_junit(compared))
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from towtank.analysis import Side
 
-_WHERE = "<command line>"
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -52,7 +50,7 @@ class Selection:
         from towtank.analysis import keep_baseline, side_of  # noqa: PLC0415 - imports the analysis
 
         if self.baseline is None:
-            raise StudyError.at(_WHERE, "must be given with --baseline NAME", where="--keep")
+            raise StudyError.of_option("--keep", "must be given with --baseline NAME")
         side = side_of(self._of_baseline())
         return Kept(self.baseline, side, keep_baseline(self.baseline, side) if side.usable else None)
 
@@ -63,14 +61,14 @@ class Selection:
             if len(self.results) == 2:
                 return (self.results[0],), (self.results[1],)
             message = f"must be two results, A and B, or --a FILE... --b FILE..., got {len(self.results)} instead"
-            raise StudyError.at(_WHERE, message)
+            raise StudyError.of_option("", message)
         faults = [
-            Fault(_WHERE, 0, 0, option, f"must be given with {other}")
+            Fault.of_option(option, f"must be given with {other}")
             for option, given, other, needed in (("--a", self.a, "--b", self.b), ("--b", self.b, "--a", self.a))
             if given and not needed
         ]
         if self.results:
-            faults.append(Fault(_WHERE, 0, 0, "--a", "must not be given together with A and B"))
+            faults.append(Fault.of_option("--a", "must not be given together with A and B"))
         if faults:
             raise StudyError(faults)
         return self.a, self.b
@@ -80,11 +78,9 @@ class Selection:
         given = self.results or self.b
         if not given or (self.results and self.b) or len(self.results) > 1:
             message = "must be given with one result, or with --b FILE..., one file for each run"
-            raise StudyError.at(_WHERE, message, where="--baseline")
+            raise StudyError.of_option("--baseline", message)
         if self.a:
-            raise StudyError.at(
-                _WHERE, "must not be given together with --baseline, because the baseline is A", where="--a"
-            )
+            raise StudyError.of_option("--a", "must not be given together with --baseline, because the baseline is A")
         return given
 
 
@@ -127,7 +123,7 @@ def threshold_of(text: str) -> float:
     try:
         share = units.share(text)
     except ValueError as error:
-        raise StudyError.at(_WHERE, str(error), where="--threshold") from None
+        raise StudyError.of_option("--threshold", str(error)) from None
     if not 0 < share < 1:
-        raise StudyError.at(_WHERE, f"must be above 0 and below 100 %, got {text} instead", where="--threshold")
+        raise StudyError.of_option("--threshold", f"must be above 0 and below 100 %, got {text} instead")
     return share

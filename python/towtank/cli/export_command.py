@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, MaySend, OptionCheck
+from towtank.cli.options import MaySend, OptionCheck
 from towtank.errors import ExitStatus, Fault, StudyError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _only(files: list[ExportFile], options: ExportOptions, form: ExportFormat) -
     """
     if len(files) > 1:
         message = f"must name a folder: there are {len(files)} files to write, got '-' instead"
-        raise StudyError.at(COMMAND_LINE, message, where="--out")
+        raise StudyError.of_option("--out", message)
     if form.name == "github" or options.endpoint is not None:
-        raise StudyError.at(COMMAND_LINE, "must name a file if the data are sent as well, got '-'", where="--out")
+        raise StudyError.of_option("--out", "must name a file if the data are sent as well, got '-'")
     return files[0]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from towtank.errors import ReportError, StudyError
 from towtank.files import NotAFileError, put
-from towtank.option_check import COMMAND_LINE
 from towtank.results import ExportFile
 
 FOLDER = "exports"
@@ -33,7 +32,7 @@ def places(files: Sequence[ExportFile], out: str | None, source: Path) -> list[P
         return [path]
     if path.exists() and not path.is_dir():
         message = f"must name a folder: there are {len(files)} files to write, got the file {out!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="--out")
+        raise StudyError.of_option("--out", message)
     return [path / file.name for file in files]
 
 
@@ -48,7 +47,7 @@ def write(file: ExportFile, path: Path) -> None:
     try:
         put(path, file.write)
     except NotAFileError as error:
-        raise StudyError.at(COMMAND_LINE, f"{error.strerror}: {str(path)!r}", where="--out") from error
+        raise StudyError.of_option("--out", f"{error.strerror}: {str(path)!r}") from error
     except OSError as error:
         raise ReportError.unwritten("the export could not be written", path, error) from error
 

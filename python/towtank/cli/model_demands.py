@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE
 from towtank.errors import ExitStatus, StudyError
 
 
@@ -26,7 +25,7 @@ def command(
 
     if not is_results(results):
         message = f"must be a results folder, got {str(results)!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="RESULTS")
+        raise StudyError.of_option("RESULTS", message)
     with contained() as parts:
         document = demands_document(results)
     print_failed(parts)

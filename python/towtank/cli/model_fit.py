@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, OptionCheck
+from towtank.cli.options import OptionCheck
 from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _one_only(answers: Sequence[CurveAnswer | NetworkAnswer]) -> None:
     if len(answers) > 1:
         labels = "; ".join(str(answer.document["label"]) for answer in answers)
         message = f"must be given for one configuration, choose it with --configuration, got {labels}"
-        raise StudyError.at(COMMAND_LINE, message, where="--out")
+        raise StudyError.of_option("--out", message)
 
 
 def _loads(check: OptionCheck, text: str | None) -> list[float] | None:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.option_check import COMMAND_LINE, OptionCheck
+from towtank.option_check import OptionCheck
 
 if TYPE_CHECKING:
     from towtank.sending import Receiver
 
 __all__ = [
-    "COMMAND_LINE",
     "AbortOn",
     "Changes",
     "JsonOption",

@@ -66,7 +66,6 @@ def command(
 
 def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
     """Return the rule with the given name; the error for an unknown name suggests the most similar name."""
-    from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.errors import StudyError  # noqa: PLC0415
     from towtank.sizing import load_rules  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
@@ -75,4 +74,4 @@ def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
         return known[name]
     near = did_you_mean(name, list(load_rules(files)))
     message = f"must be the name of a rule (`towtank rules` lists them), got {name!r} instead{near}"
-    raise StudyError.at(COMMAND_LINE, message, where="NAME")
+    raise StudyError.of_option("NAME", message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from towtank.cli.options import COMMAND_LINE
 from towtank.errors import Fault, StudyError
 from towtank.sizing import InputValue, Rule, RuleAnswer, answer_rule, inputs_with_defaults
 from towtank.yamlfile import did_you_mean
@@ -18,7 +17,7 @@ def answer_for(rule: Rule, settings: list[str]) -> RuleAnswer:
     """
     if not rule.is_workable and rule.follows_when is None:
         message = f"must not be given: {rule.name} is advice without a formula"
-        raise StudyError.at(COMMAND_LINE, message, where="--set")
+        raise StudyError.of_option("--set", message)
     given, faults = _read(rule, settings)
     values = inputs_with_defaults(rule, given)
     wanted = rule.needed if rule.is_workable else rule.judged
@@ -34,7 +33,7 @@ def answer_for(rule: Rule, settings: list[str]) -> RuleAnswer:
 
 
 def _fault(name: str, message: str) -> Fault:
-    return Fault(COMMAND_LINE, 0, 0, f"--set {name}", message)
+    return Fault.of_option(f"--set {name}", message)
 
 
 def _read(rule: Rule, settings: list[str]) -> tuple[dict[str, InputValue], list[Fault]]:
@@ -44,7 +43,7 @@ def _read(rule: Rule, settings: list[str]) -> tuple[dict[str, InputValue], list[
         name, equals, text = setting.partition("=")
         name = name.strip()
         if not equals or not text.strip():
-            faults.append(Fault(COMMAND_LINE, 0, 0, "--set", f"must be INPUT=VALUE, got {setting!r} instead"))
+            faults.append(Fault.of_option("--set", f"must be INPUT=VALUE, got {setting!r} instead"))
         elif name not in rule.entry.inputs:
             near = did_you_mean(name, list(rule.entry.inputs))
             known = ", ".join(rule.entry.inputs) or "none"

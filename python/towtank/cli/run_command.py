@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, MaySend, Send, SendHeader, receivers
+from towtank.cli.options import MaySend, Send, SendHeader, receivers
 from towtank.errors import StudyError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def command(
 
     if quick and preset not in (None, QUICK):
         message = f"must be left out, or be {QUICK}, if --quick is given, got {preset!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="--preset")
+        raise StudyError.of_option("--preset", message)
     preset = QUICK if quick else preset
     if more is not None:
         resume, study = _folder_to_add_to(study, resume), None
@@ -86,7 +86,7 @@ def command(
         asked = (tuple(set_ or ()), tuple(i_may_load or ()))
         request = StudyRequest(study, preset, repetitions, seed, *asked, trusted=trust)
     else:
-        raise StudyError.at(COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY")
+        raise StudyError.of_option("STUDY", "must name a study, or a results folder with --resume")
     chosen_receivers = receivers(send, i_may_send, send_header)
     loaded = request.load()
     folder = resume or out or new_results_folder(loaded.name)
@@ -113,7 +113,7 @@ def _folder_to_add_to(study: str | None, resume: Path | None) -> Path:
         return Path(study)
     if resume is not None and study is None:
         return resume
-    raise StudyError.at(COMMAND_LINE, "must name exactly one results folder, to which runs are added", where="--more")
+    raise StudyError.of_option("--more", "must name exactly one results folder, to which runs are added")
 
 
 def _print(outcome: StudyOutcome, request: StudyRequest, *, json: bool) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from towtank import files
 from towtank.errors import Fault, StudyError
 
-COMMAND_LINE = "<command line>"
 UNIX = "unix:"
+_fault = Fault.of_option
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,3 @@ class ConnectionOptions:
         if (self.cert is None) != (self.key is None):
             faults.append(_fault("--cert", "must be given together with --key"))
         return faults
-
-
-def _fault(option: str, message: str) -> Fault:
-    return Fault(COMMAND_LINE, 0, 0, option, message)

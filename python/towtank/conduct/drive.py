@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from towtank import files
-from towtank.conduct.connecting import COMMAND_LINE, UNIX, ConnectionOptions
+from towtank.conduct.connecting import UNIX, ConnectionOptions
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import require_open_files, require_ports
 from towtank.conduct.live_sending import LiveSending
@@ -134,18 +134,17 @@ def split_url(url: str) -> SplitResult:
     # `urlsplit` silently removes tabs and line breaks, and the engine sends no request with a control character.
     if found := next((character for character in url if character < " " or character == "\x7f"), None):
         message = f"must be a URL without control characters, got {url!r} with {found!r}"
-        raise StudyError.at(COMMAND_LINE, message, where="TARGET")
+        raise StudyError.of_option("TARGET", message)
     try:
         parts = urlsplit(url)
         if parts.port == 0:
             raise ValueError("a port must be from 1 to 65535")
     except ValueError as error:
-        raise StudyError.at(
-            COMMAND_LINE, f"must be a URL such as http://host:port/path, got {url!r}: {error}", where="TARGET"
-        ) from error
+        message = f"must be a URL such as http://host:port/path, got {url!r}: {error}"
+        raise StudyError.of_option("TARGET", message) from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         message = f"must be a URL such as http://host:port/path, or an existing workload file, got {url!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="TARGET")
+        raise StudyError.of_option("TARGET", message)
     return parts
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from towtank.conduct.aborting import check_abort_on, check_transactions
 from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import BACKLOG_AT_MOST, USERS_AT_MOST, Exchange, Load
-from towtank.option_check import COMMAND_LINE, OptionCheck
+from towtank.errors import COMMAND_LINE
+from towtank.option_check import OptionCheck
 from towtank.study import Limits, Objective
 from towtank.system import watched_model
 from towtank.treecheck import validate_tree

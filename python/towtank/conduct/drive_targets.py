@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.conduct.connecting import COMMAND_LINE, UNIX, ConnectionOptions
+from towtank.conduct.connecting import UNIX, ConnectionOptions
 from towtank.conduct.drive import (
     Exchange,
     Load,
@@ -14,7 +14,7 @@ from towtank.conduct.drive import (
     split_url,
     url_plan,
 )
-from towtank.errors import Fault, StudyError
+from towtank.errors import COMMAND_LINE, Fault, StudyError
 from towtank.plan import Plan
 from towtank.results import RunFolder
 from towtank.units import shown
@@ -66,14 +66,14 @@ def prepare_plan(
         return _workload_plan(run, exchange, load, addresses, allowed, connections=connections)
     for option, given in (("--address", addresses), ("--set", exchange.changes)):
         if given:
-            raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where=option)
+            raise StudyError.of_option(option, "must only be given with a workload file")
     parts = split_url(exchange.url)
     if parts.username is not None and any(name.lower() == "authorization" for name, _ in exchange.headers):
         message = "must not be Authorization if the URL has a login, because the login is sent in this header"
-        raise StudyError.at(COMMAND_LINE, message, where="--header")
+        raise StudyError.of_option("--header", message)
     if parts.scheme == "http" and connections.has_tls:
         message = "must be an https:// URL with --insecure, --cacert, --cert or --key"
-        raise StudyError.at(COMMAND_LINE, message, where="TARGET")
+        raise StudyError.of_option("TARGET", message)
     _refuse_logins(connections.connect_to)
     places = _places(list(connections.connect_to) or [exchange.url], allowed)
     return url_plan(run, exchange, load, [require_reachable(each) for each in places], connections)
@@ -96,7 +96,7 @@ def _place(address: str, allowed: list[str]) -> list[str]:
         place = drivers.network_address(address)
         drivers.target_part([address])
     except ValueError as error:
-        raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
+        raise StudyError.of_option("--address", str(error)) from None
     if place is None or place.startswith(UNIX):
         return [address]
     return [drivers.with_place(address, each) for each in _numeric(place, allowed)]
@@ -107,7 +107,7 @@ def _numeric(address: str, allowed: list[str]) -> list[str]:
     try:
         host, port = host_and_port(address)
     except ValueError as error:
-        raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
+        raise StudyError.of_option("--address", str(error)) from None
     return [numeric_address(number, port) for number in check_targets([address], allowed)[host]]
 
 
@@ -128,7 +128,7 @@ def _workload_plan(
     _refuse_request_options(exchange, load)
     if connections.connect_to:
         message = "must only be given with a URL; with a workload file, --address gives the target"
-        raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
+        raise StudyError.of_option("--connect-to", message)
     given = _by_target(workload, addresses)
     ways = {name: _places(each, allowed) for name, each in given.items()}
     targets = {name: [place[0] for place in each] for name, each in ways.items()}
@@ -136,7 +136,7 @@ def _workload_plan(
     logins = {name: login for name, each in given.items() if (login := _login(each)) is not None}
     if connections.has_tls and not any("tls" in each for each in options.values()):
         message = "must be https://host:port for a target with --insecure, --cacert, --cert or --key"
-        raise StudyError.at(COMMAND_LINE, message, where="--address")
+        raise StudyError.of_option("--address", message)
     compiled = compile_workload(workload, targets=targets, options=options, logins=logins)
     compiled["connections"] = connections.connections_part(compiled["connections"])
     compiled["targets"] = [_reached(target, ways.get(target["name"], [])) for target in compiled["targets"]]
@@ -170,7 +170,7 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, object]
         else:
             values[name] = parse_value(value, COMMAND_LINE, f"parameters.{name}").plain()
     if faults:
-        raise StudyError([Fault(COMMAND_LINE, 0, 0, "--set", message) for message in faults])
+        raise StudyError([Fault.of_option("--set", message) for message in faults])
     return values
 
 
@@ -184,7 +184,7 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
         return {**_named(addresses[0]), **connections.http_part}
     if len(secure) < len(addresses):
         message = "must be https:// for all addresses of a target, or for none"
-        raise StudyError.at(COMMAND_LINE, message, where="--address")
+        raise StudyError.of_option("--address", message)
     host = secure[0].removeprefix("https://").partition("/")[0].rpartition("@")[2]
     return {"scheme": "https", "host": host, "tls": connections.tls_part(), **connections.http_part}
 
@@ -206,14 +206,14 @@ def _login(addresses: list[str]) -> tuple[str, str] | None:
     try:
         return login_in_addresses(addresses)
     except ValueError as error:
-        raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
+        raise StudyError.of_option("--address", str(error)) from None
 
 
 def _refuse_logins(addresses: tuple[str, ...]) -> None:
     """Refuse a login in `--connect-to`, because it belongs in the URL."""
     if any("@" in address for address in addresses if not address.startswith(UNIX)):
         message = "must have no login; a login in the URL is sent with every request"
-        raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
+        raise StudyError.of_option("--connect-to", message)
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:
@@ -227,7 +227,7 @@ def _refuse_request_options(exchange: Exchange, load: Load) -> None:
         "--think": load.think_s != 0.0,
     }
     message = "must not be given with a workload file, which defines the requests itself"
-    faults = [Fault(COMMAND_LINE, 0, 0, option, message) for option, present in given.items() if present]
+    faults = [Fault.of_option(option, message) for option, present in given.items() if present]
     if faults:
         raise StudyError(faults)
 
@@ -243,5 +243,5 @@ def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]
         found.setdefault(name if named else only, []).append(address if named else text)
     if not found:
         message = "must give the address of the workload's target, as NAME=host:port"
-        raise StudyError.at(COMMAND_LINE, message, where="--address")
+        raise StudyError.of_option("--address", message)
     return found

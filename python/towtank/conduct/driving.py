@@ -18,7 +18,6 @@ from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.provenance import require_own
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import StudyError
-from towtank.option_check import COMMAND_LINE
 from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder
 from towtank.secrets import redacted_text
 from towtank.system import make_scratch, watched
@@ -106,7 +105,7 @@ def _run_folder(out: Path | None, planned: Mapping[str, Any], stop: StopRequest)
 def _refuse_results(out: Path | None) -> None:
     """Refuse a path that is a file, and a folder that contains a run or a study."""
     if out is not None and out.exists() and not out.is_dir():
-        raise StudyError.at(COMMAND_LINE, f"must be a folder, got the file {str(out)!r} instead", where="--out")
+        raise StudyError.of_option("--out", f"must be a folder, got the file {str(out)!r} instead")
     if out is not None and any((out / name).exists() for name in (RUN_MANIFEST, STUDY_MANIFEST)):
         message = f"must be a folder without a run or a study in it, got {str(out)!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="--out")
+        raise StudyError.of_option("--out", message)

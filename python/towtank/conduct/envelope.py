@@ -120,7 +120,7 @@ def require_ports(plan: Plan) -> None:
         f"the target's addresses (net.ipv4.ip_local_port_range), got {users} instead"
     )
     raise StudyError(
-        [Fault("<command line>", 0, 0, "--users", message)],
+        [Fault.of_option("--users", message)],
         hint="give more source addresses (--source 127.0.0.2 and so on for a target on loopback), or let users share "
         "connections (--connections N)",
     )
@@ -137,7 +137,7 @@ def require_open_files(plan: Plan) -> None:
     users, targets = plan.load.users_at_most, len(plan.workload["targets"])
     if plan.has_own_connections and (message := beyond_open_files(users, targets, plan.threads)):
         hint = "raise the hard limit of open files, or let users share connections (--connections N)"
-        raise StudyError([Fault("<command line>", 0, 0, "--users", message)], hint=hint)
+        raise StudyError([Fault.of_option("--users", message)], hint=hint)
 
 
 def beyond_open_files(users: int, targets: int, threads: int = 1) -> str | None:

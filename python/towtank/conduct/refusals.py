@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from towtank.conduct.connecting import COMMAND_LINE
 from towtank.errors import Fault, StudyError
 
 _LINE = re.compile(r"^\S*plan\.json: (?P<place>[\w.\[\]]+): (?P<message>.*)$")
@@ -57,7 +56,7 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
         for place, message in places
     ]
     if found:
-        raise StudyError([Fault(COMMAND_LINE, 0, 0, option, message) for option, message in dict.fromkeys(found)])
+        raise StudyError([Fault.of_option(option, message) for option, message in dict.fromkeys(found)])
 
 
 def option_of(place: str) -> str:

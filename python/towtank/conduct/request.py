@@ -18,8 +18,6 @@ from towtank.results import ResultsFolder
 if TYPE_CHECKING:
     from towtank.study import Study
 
-COMMAND_LINE = "<command line>"
-
 
 @dataclass(frozen=True)
 class StudyRequest:
@@ -87,7 +85,7 @@ class StudyRequest:
         for text in self.changes:
             path, equals, value = text.partition("=")
             if not equals or not path.strip():
-                faults.append(Fault(COMMAND_LINE, 0, 0, "--set", f"must be path.to.key=value, got {text!r} instead"))
+                faults.append(Fault.of_option("--set", f"must be path.to.key=value, got {text!r} instead"))
             changes[path.strip()] = value
         if faults:
             raise StudyError(faults)
@@ -166,7 +164,7 @@ def recorded_request(
     """
     if named is not None:
         message = f"must be left out with --resume, because the results folder names its study, got {named!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="STUDY")
+        raise StudyError.of_option("STUDY", message)
     results = ResultsFolder.open(folder)
     manifest = results.manifest
     command = manifest.get("command")

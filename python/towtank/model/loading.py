@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from towtank import yamlfile
-from towtank.errors import Fault, StudyError
+from towtank.errors import COMMAND_LINE, Fault, StudyError
 from towtank.model.behaviour import behaviour_document, behaviour_faults
 from towtank.model.between import Between, mean_of
 from towtank.model.engine_model import (
@@ -31,7 +31,6 @@ from towtank.model.solving import check_models
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document, Node, fault_at, find
 
-COMMAND_LINE = "<command line>"
 _Value = TypeVar("_Value")
 SHARES_WITHIN = 1e-6
 """Largest accepted difference between 1 and the sum of transaction shares; decimal numbers are rounded. [ratio]"""
@@ -142,7 +141,7 @@ def _with_changes(tree: Node, changes: Mapping[str, str]) -> Node:
             known = ", ".join(parent.value) if isinstance(parent.value, dict) else "a value without keys"
             place = yamlfile.where(parent.path) or "the top"
             message = f"must lead to a key of the model, got {path!r} instead: at {place} there is {known}"
-            raise StudyError.at(COMMAND_LINE, message, where=path)
+            raise StudyError.of_option(path, message)
         value = yamlfile.parse_value(text, COMMAND_LINE, path)
         value.path = parts
         yamlfile.put(tree, parts, value, (0, 0))

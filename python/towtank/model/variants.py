@@ -12,7 +12,7 @@ from towtank.model.loading import ModelProblem, load_document
 from towtank.model.simulating import SimulationSettings, simulate_models
 from towtank.model.solved import SimulatedOutcome, SolvedNetwork
 from towtank.model.solving import solve_models
-from towtank.option_check import COMMAND_LINE, OptionCheck
+from towtank.option_check import OptionCheck
 from towtank.yamlfile import Document
 
 FITTED = (
@@ -77,7 +77,7 @@ def _at_command_line(fault: Fault, method: str) -> Fault:
     `--method`.
     """
     if method != "auto" and f"got {method!r}" in fault.message and not fault.where:
-        return Fault(COMMAND_LINE, 0, 0, "--method", fault.message)
+        return Fault.of_option("--method", fault.message)
     return fault
 
 

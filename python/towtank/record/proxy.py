@@ -241,7 +241,7 @@ def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=cacert)
     except (OSError, ssl.SSLError):
         message = f"must be a PEM file of certificate authorities, got {cacert!r} instead"
-        raise StudyError.at("<command line>", message, where="--cacert") from None
+        raise StudyError.of_option("--cacert", message) from None
     if insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -263,7 +263,7 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
         listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
     except OSError as error:
         message = f"must be an address of this machine with a free port, got {proxy.where}: {error.strerror or error}"
-        raise StudyError.at("<command line>", message, where="--listen") from None
+        raise StudyError.of_option("--listen", message) from None
     proxy.address = (host, listener.extra(SocketAttribute.local_port))
     async with listener, anyio.create_task_group() as tasks:
 

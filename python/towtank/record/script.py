@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from towtank import yamlfile
-from towtank.errors import Fault, StudyError
+from towtank.errors import COMMAND_LINE, Fault, StudyError
 from towtank.fields import Duration, FileModel, Text
 from towtank.treecheck import validate_tree
 from towtank.workload import url_address
@@ -81,7 +81,7 @@ class BrowserAction:
 
     kind: str
     value: Any
-    file: str = "<command line>"
+    file: str = COMMAND_LINE
     line: int = 0
     column: int = 0
     where: str = "URL"
@@ -135,7 +135,7 @@ def actions_opening(urls: list[str]) -> list[BrowserAction]:
         try:
             actions.append(BrowserAction("open", _url(url)))
         except ValueError as error:
-            faults.append(Fault("<command line>", 0, 0, "URL", str(error)))
+            faults.append(Fault.of_option("URL", str(error)))
     if faults:
         raise StudyError(faults)
     return actions

@@ -13,7 +13,6 @@ from towtank.errors import Fault, StudyError
 from towtank.results import otlp_address
 from towtank.workload import check_targets, host_and_port
 
-COMMAND_LINE = "<command line>"
 OPTION = "--send"
 Headers = tuple[tuple[str, str], ...]
 
@@ -57,7 +56,7 @@ def read_receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: H
     """
     faults = [_fault("--send-header", _HEADER, f"{name}: {value}") for name, value in headers if _bad(name, value)]
     if headers and not texts:
-        faults.append(Fault(COMMAND_LINE, 0, 0, "--send-header", f"must be given together with {OPTION}"))
+        faults.append(Fault.of_option("--send-header", f"must be given together with {OPTION}"))
     found: list[tuple[str, SplitResult]] = []
     for text in texts:
         form, _, address = text.partition("=")
@@ -86,7 +85,7 @@ def _bad(name: str, value: str) -> bool:
 
 
 def _fault(option: str, must: str, got: str) -> Fault:
-    return Fault(COMMAND_LINE, 0, 0, option, f"{must}, got {got!r} instead")
+    return Fault.of_option(option, f"{must}, got {got!r} instead")
 
 
 def _url(form: str, address: str) -> SplitResult | None:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from towtank import yamlfile
-from towtank.errors import Fault, StudyError
+from towtank.errors import COMMAND_LINE, Fault, StudyError
 from towtank.sizing.measured_loads import SUFFIX
 from towtank.sizing.sizing_file import SCHEMA, SizingFile
 from towtank.treecheck import Checked, validate_tree
 from towtank.yamlfile import Document, Node
 
-COMMAND_LINE = "<command line>"
 _BY_NAME = ("load.users", "load.rate", "load.think", "utilization_at_most")
 _BY_TIER = ("cpus", "nodes")
 
@@ -118,7 +117,7 @@ def _lay(tree: Node, key: str, value: Any) -> None:
         for text in texts:
             name, equals, rest = str(text).partition("=")
             if not equals:
-                raise StudyError.at(COMMAND_LINE, f"must be CLASS=SHARE, got {text!r} instead", where="--mix")
+                raise StudyError.of_option("--mix", f"must be CLASS=SHARE, got {text!r} instead")
             _put(tree, (*path, name), _node(rest))
     elif isinstance(value, list):
         items = [Node(text, (*path, place), 0, 0, COMMAND_LINE) for place, text in enumerate(value)]
@@ -132,7 +131,7 @@ def _lay_tiers(tree: Node, key: str, texts: list[str]) -> None:
         name, equals, rest = text.partition("=")
         if not equals:
             message = f"must be TIER=8, TIER=2,4,8 or TIER=1..16, got {text!r} instead"
-            raise StudyError.at(COMMAND_LINE, message, where=f"--{key}")
+            raise StudyError.of_option(f"--{key}", message)
         parts = [part.strip() for part in rest.split(",")]
         path = ("tiers", name, key)
         many = Node([_plain(part) for part in parts], path, 0, 0, COMMAND_LINE)
@@ -155,4 +154,4 @@ def _plain(text: Any) -> Node:
     return _node(text)
 
 
-__all__ = ["COMMAND_LINE", "SCHEMA", "check_sizing", "contradictions", "read_sizing"]
+__all__ = ["SCHEMA", "check_sizing", "contradictions", "read_sizing"]

@@ -77,9 +77,7 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
         _known((tree, ("hit_ratios", name, "station")), cache.station, "station", list(basis.stations), faults)
     if not checks and not utilization and not faults:
         message = "must have an objective, such as 'p95 < 500 ms', or 'utilization_at_most', got neither"
-        faults.append(
-            fault_at(tree, (), message) if tree.line else Fault("<command line>", 0, 0, "--objective", message)
-        )
+        faults.append(fault_at(tree, (), message) if tree.line else Fault.of_option("--objective", message))
     if faults:
         raise StudyError(sorted(set(faults)))
     steps = Steps()

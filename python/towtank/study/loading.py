@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from towtank import yamlfile
-from towtank.errors import Fault, StudyError
+from towtank.errors import COMMAND_LINE, Fault, StudyError
 from towtank.spelling import misnamed
 from towtank.study.across import across_faults
 from towtank.study.checks import StudyCheck
@@ -26,8 +26,6 @@ from towtank.treecheck import validate_tree
 from towtank.typos import Corrected, as_meant
 from towtank.workload import Workload, check_workload_as_written, target_faults, templates
 from towtank.yamlfile import Document, Node, did_you_mean, fault_at
-
-COMMAND_LINE = "<command line>"
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ def _with_preset(document: Document, preset: str | None) -> Node:
             else "left out, because the study has no presets"
         )
         message = f"must be {allowed}, got {preset!r} instead{did_you_mean(preset, known)}"
-        raise StudyError.at(COMMAND_LINE, message, where="--preset")
+        raise StudyError.of_option("--preset", message)
     node = document.root.child("presets")
     over = node.child(preset) if node is not None else None
     if over is None or not isinstance(over.value, dict):
@@ -343,4 +341,4 @@ def study_path(text: str) -> Path:
     names = list(shipped_studies())
     allowed = f"a study file, a folder with a {STUDY_FILE}, or a study that comes with Towtank ({', '.join(names)})"
     message = f"must be {allowed}, got {text!r} instead"
-    raise StudyError.at(COMMAND_LINE, message + did_you_mean(text, names), where="STUDY")
+    raise StudyError.of_option("STUDY", message + did_you_mean(text, names))

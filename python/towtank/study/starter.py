@@ -15,7 +15,6 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from towtank.errors import Fault, StudyError
-from towtank.option_check import COMMAND_LINE
 from towtank.secrets import open_private
 from towtank.study.loading import load_study
 from towtank.study.starter_texts import (
@@ -29,6 +28,7 @@ from towtank.study.starter_texts import (
 from towtank.workload import importers
 
 FILES = ("study.yaml", "system.yaml", "workload.yaml")
+_fault = Fault.of_option
 _APPLICATION = "app"
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 # Pattern for the assignment of a variable before a command. The value contains nothing that a shell would replace.
@@ -155,15 +155,11 @@ def write_starter(found: Starter) -> None:
                 stream.write(text)
     except OSError as error:
         message = f"must be a folder that can be written, got {str(found.folder)!r} instead: {error.strerror}"
-        raise StudyError.at(COMMAND_LINE, message, where="FOLDER") from None
+        raise StudyError.of_option("FOLDER", message) from None
 
 
 def _exists(path: Path) -> Fault:
     return _fault("FOLDER", f"must have no {path.name} yet, got {str(path)!r}: choose another folder")
-
-
-def _fault(where: str, message: str) -> Fault:
-    return Fault(COMMAND_LINE, 0, 0, where, message)
 
 
 def _faults(chosen: StarterOptions) -> list[Fault]:

@@ -32,8 +32,6 @@ _OWN = [
 # load must never be sent to them.
 _METADATA = [ipaddress.ip_network(network) for network in ("169.254.169.0/24", "169.254.170.0/24", "fd00:ec2::/32")]
 
-COMMAND_LINE = "<command line>"
-
 
 def is_own(address: str) -> bool:
     """Return True if a numeric address is in one of the networks `_OWN` and not that of a cloud metadata service."""
@@ -125,7 +123,7 @@ def check_targets(
         try:
             host, port = host_and_port(address)
         except ValueError as error:
-            faults.append(Fault(COMMAND_LINE, 0, 0, where, str(error)))
+            faults.append(Fault.of_option(where, str(error)))
             continue
         numbers = resolved.get(host) or _resolve(host, port)
         resolved[host] = numbers
@@ -134,7 +132,7 @@ def check_targets(
             refused.append(host)
             shown = host if host in outside else f"{host} ({', '.join(outside)})"
             message = f"must be on this machine or in a private network, got {shown} instead"
-            faults.append(Fault(COMMAND_LINE, 0, 0, where, message))
+            faults.append(Fault.of_option(where, message))
     if faults:
         options = " ".join(f"{permit} {host}" for host in refused)
         rule = {"--i-may-load": "load only systems that you are allowed to load"}.get(

@@ -104,7 +104,7 @@ def path_of(name: str) -> Path:
     """
     if _NAME.fullmatch(name) is None:
         message = f"must be letters, digits, '.', '_' and '-', the first a letter or digit, got {name!r} instead"
-        raise StudyError.at("<command line>", message, where="--baseline")
+        raise StudyError.of_option("--baseline", message)
     return FOLDER / f"{name}.json"
 
 
@@ -162,7 +162,7 @@ def read_baseline(name: str) -> Side:
         known = sorted(found.stem for found in FOLDER.glob("*.json"))
         of = f", one of {', '.join(map(repr, known))}" if known else f"; {FOLDER} has none"
         message = misnamed(f"a baseline that `towtank compare --keep` made{of}", name, known)
-        raise StudyError.at("<command line>", message, where="--baseline")
+        raise StudyError.of_option("--baseline", message)
     try:
         form = BaselineForm.model_validate_json(read_regular(path))
     except ValidationError as error:

@@ -12,7 +12,6 @@ from towtank.model.fitting.measured import is_results
 from towtank.model.fitting.networks import NetworkAnswer
 from towtank.model.fitting.table import PointColumns
 
-COMMAND_LINE = "<command line>"
 AnyAnswer = TypeVar("AnyAnswer", CurveAnswer, NetworkAnswer)
 
 
@@ -74,7 +73,7 @@ def fit_source(
 def no_such_configuration(configuration: str | None) -> StudyError:
     """Return the error for a text that no label of a configuration contains."""
     message = f"must be part of the label of a configuration, got {configuration!r} instead"
-    return StudyError.at(COMMAND_LINE, message, where="--configuration")
+    return StudyError.of_option("--configuration", message)
 
 
 def only_answer(answers: Sequence[AnyAnswer]) -> AnyAnswer:
@@ -88,5 +87,5 @@ def only_answer(answers: Sequence[AnyAnswer]) -> AnyAnswer:
     if len(answers) != 1:
         labels = "; ".join(str(each.document["label"]) for each in answers) or "none"
         message = f"must choose one configuration of the study by part of its label, got {labels}"
-        raise StudyError.at(COMMAND_LINE, message, where="--configuration")
+        raise StudyError.of_option("--configuration", message)
     return answers[0]

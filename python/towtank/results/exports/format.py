@@ -11,8 +11,6 @@ from pathlib import Path
 from towtank.errors import Fault
 from towtank.results.exports.material import Material
 
-COMMAND_LINE = "<command line>"
-
 
 @dataclass(frozen=True)
 class ExportOptions:
@@ -50,7 +48,7 @@ def sends_nothing(options: ExportOptions) -> list[Fault]:
     """Return a fault for each option about delivery that is given, for formats that only write files."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
-        Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: the other formats only write files")
+        Fault.of_option(name, "must be given with --to otlp only: the other formats only write files")
         for name, value in given.items()
         if value
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from towtank.errors import Fault, ReportError
 from towtank.results.exports import markdown_format
-from towtank.results.exports.format import COMMAND_LINE, ExportFormat, ExportOptions, sends_nothing
+from towtank.results.exports.format import ExportFormat, ExportOptions, sends_nothing
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
 # Largest size of the summary file of a step. If the file is larger, GitHub shows no summary at all. [byte]
@@ -20,10 +20,10 @@ def _check(options: ExportOptions) -> list[Fault]:
     summary = options.step_summary
     if not summary:
         message = "must name the file with the step summary of a GitHub job; use --to markdown elsewhere"
-        faults.append(Fault(COMMAND_LINE, 0, 0, f"${VARIABLE}", message))
+        faults.append(Fault.of_option(f"${VARIABLE}", message))
     elif not Path(summary).parent.is_dir() or Path(summary).is_dir():
         message = f"must name a file that can be written, got {summary!r} instead"
-        faults.append(Fault(COMMAND_LINE, 0, 0, f"${VARIABLE}", message))
+        faults.append(Fault.of_option(f"${VARIABLE}", message))
     return faults
 
 

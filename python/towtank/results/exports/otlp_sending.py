@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from towtank.dialing import next_step
 from towtank.errors import Fault, TargetError
 from towtank.posting import Answer, Poster
-from towtank.results.exports.format import COMMAND_LINE, ExportOptions
+from towtank.results.exports.format import ExportOptions
 from towtank.workload import check_targets, host_and_port
 
 _PATH = "/v1/metrics"
@@ -28,17 +28,17 @@ Headers = tuple[tuple[str, str], ...]
 def faults(options: ExportOptions) -> list[Fault]:
     """Return the faults of an endpoint URL and of the HTTP headers for it."""
     if options.endpoint is None:
-        without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
+        without = [Fault.of_option("--header", "must be given together with --endpoint")]
         return without if options.headers else []
     must = "must be a valid HTTP header: a name of letters, digits and dashes, and a value in Latin-1"
     found = [
-        Fault(COMMAND_LINE, 0, 0, "--header", f"{must}, got {f'{name}: {value}'!r} instead")
+        Fault.of_option("--header", f"{must}, got {f'{name}: {value}'!r} instead")
         for name, value in options.headers
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value)
     ]
     if not _is_endpoint(options.endpoint):
         must = "must be a URL such as http://127.0.0.1:4318, without login and query"
-        found.append(Fault(COMMAND_LINE, 0, 0, "--endpoint", f"{must}, got {options.endpoint!r} instead"))
+        found.append(Fault.of_option("--endpoint", f"{must}, got {options.endpoint!r} instead"))
     return found
 
 
