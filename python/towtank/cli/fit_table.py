@@ -38,7 +38,6 @@ from towtank.model import (
 )
 from towtank.units import format_duration
 
-_TIMES = ("demand_s", "other_s")
 _TITLES = {
     "lambda": "λ, throughput at load 1, 1/s",
     "sigma": "σ, contention",

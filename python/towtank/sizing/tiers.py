@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from towtank.sizing.machines import Machine, Ratio
 from towtank.sizing.network import Layout
-from towtank.units import format_size
 
 
 @dataclass(frozen=True)
@@ -167,8 +166,3 @@ def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
 def in_words(tiers: Sequence[Tier], candidate: Candidate) -> str:
     """Render the hardware of all tiers in one line."""
     return ", ".join(f"{tier.name} {option.named(tier.unit)}" for tier, option in zip(tiers, candidate, strict=True))
-
-
-def room(option: Option) -> str:
-    """Render the memory of a node; `free to choose` if the hardware option does not determine the memory."""
-    return "free to choose" if option.memory_bytes is None else format_size(option.memory_bytes)

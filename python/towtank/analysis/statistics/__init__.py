@@ -13,15 +13,12 @@ from towtank.doors import door
 if TYPE_CHECKING:
     from towtank.analysis.statistics.batches import (
         ERROR_AT_LEAST,
-        OBSERVATIONS_AT_LEAST,
-        RatioError,
         error_of,
         lag_one,
         looks_independent,
         ratio_of_sums,
     )
     from towtank.analysis.statistics.differences import mean_along_trend, ratio_along_trend
-    from towtank.analysis.statistics.estimates import Estimate
     from towtank.analysis.statistics.intervals import (
         capped_freedom,
         difference_interval,
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
         t_interval,
         t_interval_about,
         total_interval,
-        welch_difference,
     )
     from towtank.analysis.statistics.ranks import (
         design_effect,

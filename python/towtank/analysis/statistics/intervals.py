@@ -377,21 +377,3 @@ def _satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> flo
         return min(freedoms)
     inverse = sum((variance / total) ** 2 / freedom for variance, freedom in zip(variances, freedoms, strict=True))
     return 1 / inverse if inverse > 0 else math.inf
-
-
-def welch_difference(first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Return the difference of two means of independent runs, first minus second, with Welch's interval [1]_.
-
-    References
-    ----------
-    .. [1] B. L. Welch, "The generalization of Student's problem when several different population variances
-           are involved", Biometrika 34, 28-35, 1947, doi:10.1093/biomet/34.1-2.28.
-    """
-    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    value = float(a.mean() - b.mean())
-    if min(len(a), len(b)) < 2:
-        return Estimate(value, n=min(len(a), len(b)), confidence=confidence)
-    variances = (float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b))
-    freedom = _satterthwaite(variances, (len(a) - 1, len(b) - 1))
-    half = t_quantile(0.5 + confidence / 2, freedom) * math.sqrt(sum(variances))
-    return Estimate(value, value - half, value + half, estimates.RUNS, len(a) + len(b), confidence)

@@ -17,7 +17,6 @@ from towtank.report.figures import panel, series, throughput
 from towtank.report.source import Results
 from towtank.report.vega import Encoding, Layer, Mark, Scale, Specification, View, nominal
 
-NAME = throughput.NAME
 _STATISTICS = {
     "mean": "mean response time",
     "p50": "median response time",

@@ -13,7 +13,6 @@ SCHEMA = "towtank/rule-file/1"
 SHEET_SCHEMA = "towtank/sheet/1"
 
 KINDS = ("formula", "threshold", "table", "advice")
-ORIGINS = ("source", "derived", "inferred")
 
 
 def _unit(text: str) -> str:

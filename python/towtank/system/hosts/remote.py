@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
-_POLL_S = 0.05
 # Time in which the guard of a process must end, after the grace time of the process. [s]
 _REAP_S = 15.0
 # Longest wait for the clean-up script. [s]

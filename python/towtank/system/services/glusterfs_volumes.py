@@ -16,7 +16,6 @@ ASKED = "asked"
 _COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
-_MIB = 2**20
 _USER = "towtank"
 
 
