@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from towtank.analysis.comparing import (
         AtLoad,
         Compared,
-        Difference,
         Finding,
         Side,
         compare,

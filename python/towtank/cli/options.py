@@ -11,18 +11,6 @@ from towtank.option_check import OptionCheck
 if TYPE_CHECKING:
     from towtank.sending import Receiver
 
-__all__ = [
-    "AbortOn",
-    "Changes",
-    "JsonOption",
-    "MaySend",
-    "ModelArgument",
-    "OptionCheck",
-    "Send",
-    "SendHeader",
-]
-__all__ += ["receivers"]
-
 Send = Annotated[
     list[str] | None,
     typer.Option(help="Send measurements to this receiver during the run: prometheus=URL or otlp=URL; repeatable."),

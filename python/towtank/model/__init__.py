@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         CapacityModel,
         CurveChoice,
         FitAssumption,
-        FittedCandidate,
         FittedConfiguration,
         FittedKnee,
         FittedMix,

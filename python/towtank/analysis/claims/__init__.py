@@ -4,6 +4,4 @@
 """
 
 from towtank.analysis.claims.judging import CLAIMS_FILE, judge, looks_of, of_manifest, run_to_run_of
-from towtank.analysis.claims.verdicts import SCHEMA, JudgedClaims
-
-__all__ = ["CLAIMS_FILE", "SCHEMA", "JudgedClaims", "judge", "looks_of", "of_manifest", "run_to_run_of"]
+from towtank.analysis.claims.verdicts import JudgedClaims

@@ -11,22 +11,7 @@ changes the comparison can detect. `differing` lists differences of configuratio
 """
 
 from towtank.analysis.comparing.baselines import keep_baseline, read_baseline
-from towtank.analysis.comparing.deciding import SCHEMA, THRESHOLD, Compared, compare
-from towtank.analysis.comparing.differing import Difference
+from towtank.analysis.comparing.deciding import Compared, compare
 from towtank.analysis.comparing.findings import AtLoad, Finding
 from towtank.analysis.comparing.runs import Side
 from towtank.analysis.comparing.sides import side_of
-
-__all__ = [
-    "SCHEMA",
-    "THRESHOLD",
-    "AtLoad",
-    "Compared",
-    "Difference",
-    "Finding",
-    "Side",
-    "compare",
-    "keep_baseline",
-    "read_baseline",
-    "side_of",
-]

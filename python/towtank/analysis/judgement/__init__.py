@@ -4,6 +4,4 @@ data.
 `judge_file` analyses one file, and `judge_files` several files.
 """
 
-from towtank.analysis.judgement.judging import SCHEMA, Judged, Judgement, judge_file, judge_files
-
-__all__ = ["SCHEMA", "Judged", "Judgement", "judge_file", "judge_files"]
+from towtank.analysis.judgement.judging import Judged, Judgement, judge_file, judge_files

@@ -8,16 +8,3 @@ from towtank.analysis.run.data import RunData
 from towtank.analysis.run.inputs import inputs, is_current
 from towtank.analysis.run.reading import read_run, study_limits
 from towtank.analysis.run.summary import SCHEMA, SUMMARY, describe, kept_summary, summarize_run
-
-__all__ = [
-    "SCHEMA",
-    "SUMMARY",
-    "RunData",
-    "describe",
-    "inputs",
-    "is_current",
-    "kept_summary",
-    "read_run",
-    "study_limits",
-    "summarize_run",
-]

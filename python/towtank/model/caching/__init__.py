@@ -3,5 +3,3 @@
 from towtank.model.caching.disk import CacheDisk
 from towtank.model.caching.index import CachedIndex, index_document
 from towtank.model.caching.trace import CacheRequest, trace_document, zipf_document
-
-__all__ = ["CacheDisk", "CacheRequest", "CachedIndex", "index_document", "trace_document", "zipf_document"]

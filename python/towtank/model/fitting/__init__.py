@@ -13,7 +13,7 @@ from towtank.doors import door
 
 if TYPE_CHECKING:
     from towtank.model.fitting.demands import demands_document
-    from towtank.model.fitting.documents import CurveAnswer, FitRequest, fit_results, fit_table, written_model
+    from towtank.model.fitting.documents import CurveAnswer, FitRequest, fit_results, written_model
     from towtank.model.fitting.measured import is_results
     from towtank.model.fitting.table import PointColumns
 

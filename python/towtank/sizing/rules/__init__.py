@@ -8,16 +8,3 @@ from towtank.sizing.rules.examples import example_outcome, inputs_with_defaults
 from towtank.sizing.rules.loading import Rules, check_rules, load_rules, rules_beside
 from towtank.sizing.rules.rule import Rule, RuleAnswer, answer_rule
 from towtank.sizing.rules.sheet import check_sheet
-
-__all__ = [
-    "Rule",
-    "RuleAnswer",
-    "Rules",
-    "answer_rule",
-    "check_rules",
-    "check_sheet",
-    "example_outcome",
-    "inputs_with_defaults",
-    "load_rules",
-    "rules_beside",
-]

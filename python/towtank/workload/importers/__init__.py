@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from towtank.workload.importers.draft import ImportDraft, ImportOptions, identifier, literal, steps_of
-from towtank.workload.importers.writing import ImportResult, finish_import, import_document, import_note_lines
+from towtank.workload.importers.writing import ImportResult, finish_import, import_note_lines
 
 # Names of import formats on the command line, each with a description. A package of the same name reads the format.
 IMPORT_FORMATS = {
@@ -34,18 +34,3 @@ def read_import(form: str, path: Path, options: ImportOptions) -> ImportDraft:
     """
     draft: ImportDraft = import_module(f"{__name__}.{form}.reading").read(path, options)
     return draft
-
-
-__all__ = [
-    "IMPORT_FORMATS",
-    "ImportDraft",
-    "ImportOptions",
-    "ImportResult",
-    "finish_import",
-    "identifier",
-    "import_document",
-    "import_note_lines",
-    "literal",
-    "read_import",
-    "steps_of",
-]

@@ -9,5 +9,3 @@ builds the document, and `written` the model file.
 
 from towtank.model.fitting.networks.answers import NETWORK_SCHEMA, NetworkAnswer, network_answers
 from towtank.model.fitting.networks.written import network_text, written_network
-
-__all__ = ["NETWORK_SCHEMA", "NetworkAnswer", "network_answers", "network_text", "written_network"]
