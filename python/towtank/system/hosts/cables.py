@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from towtank.errors import TargetError
 from towtank.system.hosts import capabilities
 from towtank.system.hosts.helper import await_ready, end_helper, start_helper
-from towtank.system.hosts.links import checksums, offloads
+from towtank.system.hosts.links import CHECKSUMS, OFFLOADS, states
 from towtank.system.hosts.namespaces import within_network
 from towtank.system.hosts.site import DEVICE, in_network
 
@@ -80,8 +80,8 @@ class Cable:
         """Return the properties of the connected cable for the manifest of a run."""
         return {
             "link": self.kind,
-            "offloads": within_network(self._pid, lambda: offloads(DEVICE)),
-            "checksums": within_network(self._pid, lambda: checksums(DEVICE)),
+            "offloads": within_network(self._pid, lambda: states(DEVICE, OFFLOADS)),
+            "checksums": within_network(self._pid, lambda: states(DEVICE, CHECKSUMS)),
             "delayed_by": self.delayed_by,
         }
 

@@ -15,7 +15,7 @@ from towtank.errors import TargetError
 from towtank.system.host_model import Link
 from towtank.system.hosts import cgroups, timeslice
 from towtank.system.hosts.cleaning import IMAGES
-from towtank.system.hosts.links import disciplines, set_offloads
+from towtank.system.hosts.links import OFFLOADS, disciplines, turn_off
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.hosts.prefix import new_prefix
 
@@ -120,7 +120,7 @@ def _network(namespaces: Namespaces, programs: dict[str, Capability]) -> Iterato
     yield "tap", _tried(lambda: _said(namespaces.enter(["ip", "tuntap", "add", "t", "mode", "tap"])))
     macvlan = "link add name m link q type macvlan mode bridge"
     yield "macvlan", _tried(lambda: _said(namespaces.enter(["ip", *macvlan.split()])))
-    yield "offloads", _tried(lambda: within_network(namespaces.pid, lambda: set_offloads("q", on=False)))
+    yield "offloads", _tried(lambda: within_network(namespaces.pid, lambda: turn_off("q", OFFLOADS)))
 
 
 def _disk(namespaces: Namespaces) -> None:

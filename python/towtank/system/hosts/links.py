@@ -6,14 +6,15 @@ import ctypes
 import fcntl
 import socket
 import struct
+from collections.abc import Mapping
 
 from towtank.system.host_model import Link
 
 _SIOCETHTOOL = 0x8946
-# Pairs of ioctl commands that set and get a feature of a network device, `ETHTOOL_S..` and `ETHTOOL_G..` in
-# linux/ethtool.h.
-_OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
-_CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
+# Segmentation and checksum offloads: pairs of ioctl commands that set and get a feature of a network device,
+# `ETHTOOL_S..` and `ETHTOOL_G..` in linux/ethtool.h.
+OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
+CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
 _NAME_BYTES = 16
 # Size of the token bucket of a rate limit, as time at the full rate. A timer that is late by less than this time does
 # not reduce the rate. [s]
@@ -48,40 +49,23 @@ def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
     return lines
 
 
-def set_offloads(device: str, *, on: bool) -> None:
-    """Turn the segmentation offloads of a device in this thread's network namespace on or off.
+def turn_off(device: str, features: Mapping[str, tuple[int, int]]) -> None:
+    """Turn the `OFFLOADS` or the `CHECKSUMS` of a device in this thread's network namespace off.
+
+    Without checksum offloads, the kernel calculates the checksums.
 
     Raises
     ------
     OSError
         If the device does not support this.
     """
-    for setter, _ in _OFFLOADS.values():
-        _ethtool(device, setter, int(on))
+    for setter, _ in features.values():
+        _ethtool(device, setter, 0)
 
 
-def set_checksums(device: str, *, on: bool) -> None:
-    """Turn the checksum offloads of a device in this thread's network namespace on or off.
-
-    If they are off, the kernel calculates the checksums.
-
-    Raises
-    ------
-    OSError
-        If the device does not support this.
-    """
-    for setter, _ in _CHECKSUMS.values():
-        _ethtool(device, setter, int(on))
-
-
-def offloads(device: str) -> dict[str, bool]:
-    """Return the state of each segmentation offload of a device in this thread's network namespace; True means on."""
-    return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
-
-
-def checksums(device: str) -> dict[str, bool]:
-    """Return the state of each checksum offload of a device in this thread's network namespace; True means on."""
-    return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
+def states(device: str, features: Mapping[str, tuple[int, int]]) -> dict[str, bool]:
+    """Return the state of each feature of a device in this thread's network namespace, by name; True means on."""
+    return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in features.items()}
 
 
 def _ethtool(device: str, command: int, value: int) -> int:

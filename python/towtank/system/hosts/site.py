@@ -19,7 +19,7 @@ from towtank.errors import TargetError
 from towtank.system.environment import passed_on
 from towtank.system.host_model import Link, Network
 from towtank.system.hosts import cleaning
-from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
+from towtank.system.hosts.links import CHECKSUMS, OFFLOADS, disciplines, turn_off
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.hosts.prefix import new_prefix
 from towtank.system.identity import note_identity
@@ -249,9 +249,9 @@ class Site:
         """Turn off the offloads of a device that the system file disables for its link."""
         try:
             if not link.offloads:
-                within_network(pid, lambda: set_offloads(device, on=False))
+                within_network(pid, lambda: turn_off(device, OFFLOADS))
             if not link.checksums:
-                within_network(pid, lambda: set_checksums(device, on=False))
+                within_network(pid, lambda: turn_off(device, CHECKSUMS))
         except OSError as error:
             raise TargetError(f"the offloads of {device} cannot be turned off: {error.strerror}") from error
 
