@@ -21,7 +21,6 @@ from towtank.analysis.narrative import Sentence, _comparisons, _failed, _limits,
 from towtank.analysis.statistics.estimates import estimate_from_document
 from towtank.analysis.study_summary import Configuration, StudySummary, StudyVerdict
 from towtank.estimates import few_digits, relative_error
-from towtank.model.fitting.goodness import _percent
 
 Json = dict[str, Any]
 
@@ -135,7 +134,7 @@ def test_no_message_has_a_power_of_ten_or_a_dash_for_a_minus() -> None:
 def test_no_number_of_a_text_has_a_power_of_ten() -> None:
     assert relative_error(31.3, None) == "+3,100 %"
     assert relative_error(-0.0109, None) == "-1.1 %"
-    assert _percent(31.3) == "3,130 %"
+    assert percent_text(31.3) == "3,130 %"
     assert few_digits(12345.6, 4) == "12,350"
 
 

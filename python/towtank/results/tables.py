@@ -20,7 +20,6 @@ import numpy as np
 from towtank.files import put
 from towtank.results import observe, segments
 from towtank.results.folder import RunFolder
-from towtank.results.long_runs import Shortening
 from towtank.results.observe import ProbeStream, ServiceStream
 from towtank.results.recording import RecordedInterval, RecordedSeries, Recording
 from towtank.results.stream_forms import RecordedStage
@@ -77,11 +76,9 @@ class Records:
     services: Mapping[str, ServiceStream]
 
     @classmethod
-    def read(cls, run: RunFolder, recording: Recording, short: Shortening | None = None) -> Records:
-        """Read the records of the probe and of the services: all samples, unless they are shortened as those of a long
-        run.
-        """
-        return cls(recording, observe.read_probe(run.observe, short), observe.read_services(run.observe, short))
+    def read(cls, run: RunFolder, recording: Recording) -> Records:
+        """Read the records of the probe and of the services."""
+        return cls(recording, observe.read_probe(run.observe), observe.read_services(run.observe))
 
 
 def write_tables(run: RunFolder, records: Records, describe: Describe) -> tuple[Path, Path]:

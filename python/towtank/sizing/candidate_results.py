@@ -9,7 +9,7 @@ from typing import Any
 
 from towtank.sizing.drawn import Intervals
 from towtank.sizing.evaluate import Outcome, worst
-from towtank.sizing.interval import Interval
+from towtank.sizing.interval import Interval, finite
 from towtank.sizing.question import Question
 from towtank.sizing.result import (
     AnswerResult,
@@ -25,11 +25,6 @@ from towtank.sizing.result import (
 )
 from towtank.sizing.search import Found, Scales, Search, with_intervals
 from towtank.sizing.tiers import Option, Tier, in_words
-
-
-def finite(value: float) -> float | None:
-    """Return a number for JSON; None if the number is infinite, such as a response time without a steady state."""
-    return value if math.isfinite(value) else None
 
 
 def _utilizations(intervals: Intervals | None, stations: Iterable[str]) -> dict[str, Interval | None]:

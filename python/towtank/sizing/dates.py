@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from towtank.arrays import Floats
-from towtank.sizing.candidate_results import finite
 from towtank.sizing.capacity import Bottleneck
 from towtank.sizing.growth import HistoricGrowth, LimitDates, missed, reached
-from towtank.sizing.interval import Interval
+from towtank.sizing.interval import Interval, finite
 from towtank.sizing.limit_search import LIMIT_PRECISION, Limits
 from towtank.sizing.resource_dates import date_text, resource_dates
 from towtank.sizing.result import DateEnds, DateResult, OtherTrend

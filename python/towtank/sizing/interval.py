@@ -58,7 +58,7 @@ class Interval:
 
     def document(self) -> dict[str, object]:
         """Return this interval as a JSON object, with None for an infinite end."""
-        return {"low": _finite(self.low), "high": _finite(self.high)}
+        return {"low": finite(self.low), "high": finite(self.high)}
 
     @property
     def is_point(self) -> bool:
@@ -80,7 +80,8 @@ def estimate_text(value: float, unit: str, interval: Interval | None = None) -> 
     return number_text(value, interval, "" if unit == "1" else unit)
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """Return a number for JSON; None if the number is infinite, such as a response time without a steady state."""
     return value if math.isfinite(value) else None
 
 
@@ -148,7 +149,8 @@ def share_between(count: int, of: int) -> Interval:
     return Interval(0.0 if not count else (middle - half) / scale, 1.0 if count == of else (middle + half) / scale)
 
 
-def _known(interval: Interval | None) -> Interval | None:
+def unless_exact(interval: Interval | None) -> Interval | None:
+    """Return an interval; None if it is unknown or a point."""
     return None if interval is None or interval.is_point else interval
 
 
@@ -156,7 +158,7 @@ def duration_text(seconds: float | None, interval: Interval | None = None) -> st
     """Render a time with its interval. If the interval is unknown, the time has three digits."""
     if seconds is None or not math.isfinite(seconds):
         return "no steady state"
-    known = _known(interval)
+    known = unless_exact(interval)
     if known is None:
         return format_duration(significant(seconds, FEW_DIGITS))
     return duration_estimate(seconds, known.low, known.high)
@@ -166,7 +168,7 @@ def rate_text(per_second: float | None, interval: Interval | None = None) -> str
     """Render a rate with its interval. If the interval is unknown, the rate has three digits."""
     if per_second is None:
         return "no steady state"
-    known = _known(interval)
+    known = unless_exact(interval)
     if known is None:
         return format_rate(per_second if _exact(per_second, interval) else significant(per_second, FEW_DIGITS))
     return rate_estimate(per_second, known.low, known.high)
@@ -181,7 +183,7 @@ def share_text(ratio: float | None, interval: Interval | None = None) -> str:
     """Render a ratio in per cent with its interval. If the interval is unknown, the ratio has three digits."""
     if ratio is None:
         return "-"
-    known = _known(interval)
+    known = unless_exact(interval)
     if known is None:
         return f"{few_digits(100 * ratio)} %" if ratio >= 1 else f"{_below_all(100 * ratio)} %"
     if known.low > _ALMOST_ALL and known.high <= 1:
@@ -204,7 +206,7 @@ def number_text(value: float, interval: Interval | None = None, unit: str = "") 
 
     Without an interval, whole numbers are rendered in full, and other numbers with three digits.
     """
-    known = _known(interval)
+    known = unless_exact(interval)
     if known is None:
         shown = f"{value:,.0f}" if _whole(value) else few_digits(value)
         return f"{shown}{unit and ' '}{unit}"
@@ -217,7 +219,7 @@ def _whole(value: float) -> bool:
 
 def size_text(size_bytes: float, interval: Interval | None = None) -> str:
     """Render a size in binary units with its interval. If the interval is unknown, the size has three digits."""
-    known = _known(interval)
+    known = unless_exact(interval)
     if known is None:
         length, unit = next(((length, unit) for unit, length in _UNITS if size_bytes >= length), (1, "B"))
         return format_size(significant(size_bytes / length, FEW_DIGITS) * length)

@@ -12,7 +12,7 @@ from towtank.distributions import normal_density, normal_tail
 from towtank.model import NODE_SEPARATOR, EngineModel, Pool, SolvedOutcome, solve_models
 from towtank.sizing.drawn import Draws
 from towtank.sizing.evaluate import Job, Outcome, layouts_of, model_of
-from towtank.sizing.interval import Interval, between, duration_text, size_text
+from towtank.sizing.interval import Interval, between, duration_text, size_text, unless_exact
 from towtank.sizing.quantities import YEAR_D
 from towtank.sizing.question import Question
 from towtank.sizing.sizing_file import MemoryFile, SizingFile, WantedPoolFile
@@ -171,7 +171,7 @@ def memory_of(
                     size,
                     "byte",
                     "asked, memory",
-                    _unless_exact(interval(entry.what)),
+                    unless_exact(interval(entry.what)),
                 )
             )
     need = MemoryNeed(parts, question.file.memory_free)
@@ -189,10 +189,6 @@ def memory_of(
             )
         )
     return need
-
-
-def _unless_exact(known: Interval | None) -> Interval | None:
-    return None if known is None or known.is_point else known
 
 
 def _memory_part(

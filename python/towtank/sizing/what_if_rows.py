@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.model import EXACT_PERCENTILES
-from towtank.sizing.candidate_results import busiest_of, class_result, finite, objective_results
+from towtank.sizing.candidate_results import busiest_of, class_result, objective_results
 from towtank.sizing.drawn import Draws, Intervals
 from towtank.sizing.evaluate import CORRECTED, Job, Outcome, grouped, under_load, worst
-from towtank.sizing.interval import Interval, size_text
+from towtank.sizing.interval import Interval, finite, size_text
 from towtank.sizing.limit_search import Limits, missed_by_throughput
 from towtank.sizing.question import Question
 from towtank.sizing.resources import most_memory

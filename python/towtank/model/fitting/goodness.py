@@ -13,10 +13,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from towtank.analysis import percent_text
 from towtank.distributions import f_tail
 from towtank.documents import document_of
 from towtank.errors import ModelError
-from towtank.estimates import few_digits
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import WIDER, ScalabilityLaw
 from towtank.model.fitting.fit import Fit, fit_curve, levels_needed, shape_parameters
@@ -120,9 +120,9 @@ class Judgement:
         """
         size = float(np.sqrt(np.mean(fit.relative_misses**2)))
         if size > MATTERS:
-            self.reject(f"{sentence}; on average by {_percent(size)}")
+            self.reject(f"{sentence}; on average by {percent_text(size)}")
         else:
-            self.doubt(f"{sentence}, but only by {_percent(size)} on average")
+            self.doubt(f"{sentence}, but only by {percent_text(size)} on average")
 
     def doubt(self, sentence: str) -> None:
         """Add a reason that makes the verdict `doubtful`."""
@@ -202,13 +202,9 @@ def judge(fit: Fit, held_out: HeldOut | None) -> Judgement:
     if held_out and abs(held_out.worst_error) > HELD_OUT_LIMIT:
         judgement.doubt(
             f"fitted without the highest load, the curve predicts the throughput there with an error of "
-            f"{_percent(held_out.worst_error)}, limit {_percent(HELD_OUT_LIMIT)}"
+            f"{percent_text(held_out.worst_error)}, limit {percent_text(HELD_OUT_LIMIT)}"
         )
     return judgement
-
-
-def _percent(share: float) -> str:
-    return f"{few_digits(100 * share)} %"
 
 
 def _count(fit: Fit, judgement: Judgement) -> None:
@@ -251,7 +247,8 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
     size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
     if size > MISS_LIMIT:
         where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
-        judgement.reject(f"the curve misses the points by {_percent(size)} {where}, limit {_percent(MISS_LIMIT)}")
+        text = f"by {percent_text(size)} {where}, limit {percent_text(MISS_LIMIT)}"
+        judgement.reject(f"the curve misses the points {text}")
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
