@@ -22,6 +22,7 @@ from towtank.analysis.statistics.estimates import BATCH_MEANS, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.analysis.study_summary import Configuration
 from towtank.analysis.user_groups import UserGroup
+from towtank.documents import document_of
 
 PAIRS = SERIES or 200
 SERVICE_S = 0.01
@@ -162,7 +163,7 @@ def point_of(here: At, users: int, random: np.random.Generator) -> dict[str, obj
         "users": users, "load": users, "verdicts": ["valid"], "transactions": {}, "tiers": {},
         "throughput_per_s": estimate(here.x_per_s, random),
         "response_time_s": {"mean": estimate(here.r_s, random)},
-        "elasticity": here.elasticity(users).document(),
+        "elasticity": document_of(here.elasticity(users)),
     }  # fmt: skip
 
 

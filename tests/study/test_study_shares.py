@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from towtank.documents import document_of
 from towtank.errors import StudyError
 from towtank.study import load_study
 from towtank.study.shares import Pilot, PilotResult, share_of, users_at, wrong_shares
@@ -28,7 +29,7 @@ def test_shares_are_not_mixed_with_numbers_and_are_in_range():
 
 
 def test_a_result_survives_the_manifest():
-    assert PilotResult(**PILOT_RESULT.document()).document() == PILOT_RESULT.document()
+    assert document_of(PilotResult(**document_of(PILOT_RESULT))) == document_of(PILOT_RESULT)
 
 
 def test_the_shipped_study_has_its_levels_from_the_pilot():

@@ -22,6 +22,7 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.analysis.system.disks import disks_counted_once
 from towtank.analysis.system.entries import TierUse
 from towtank.digging import dig
+from towtank.documents import document_of
 from towtank.over_runs import Range, ends
 
 _WAITS = ("share_waited", "share_of_response_time", "mean", "p99")
@@ -300,7 +301,7 @@ class Point:
             "of_runs": self.of_runs(),
             "users_mean": plain_over_runs([run.users.mean for run in self.usable]).value,
             "think_time_s": self.think_s(),
-            "elasticity": self.elasticity.document(),
+            "elasticity": document_of(self.elasticity),
             "pace_s": self.pace_s(),
             "rested_page_s": self.rested_page_s(),
             "connections": self.connections(),

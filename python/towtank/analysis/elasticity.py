@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from towtank.analysis.load import estimate_in
 from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.user_groups import UserGroup
-from towtank.documents import document_of
 from towtank.study import PER_LOAD
 
 SATURATED = 0.98
@@ -84,10 +83,6 @@ class Elasticity:
         Towtank.
         """
         return cls(**document) if document else PROPORTIONAL
-
-    def document(self) -> dict[str, object]:
-        """Return the elasticities of response time, throughput and utilization as JSON for a summary."""
-        return document_of(self)
 
 
 PROPORTIONAL = Elasticity(1.0, 1.0, 0.0)

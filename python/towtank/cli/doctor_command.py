@@ -58,7 +58,7 @@ def command(
     host = host_facts()
     envelope = _calibrated(missing) if calibrate else load_envelope(host.fingerprint)
     if json:
-        checks = [offer.document() for offer in offers]
+        checks = list(map(vars, offers))
         answer = {"schema": SCHEMA, "ready": not missing, "missing": missing, "checks": checks, "host": host.document()}
         print_json({**answer, "envelope": envelope})
     else:

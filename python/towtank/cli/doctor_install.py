@@ -51,7 +51,7 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
     offers = [offer_of(need) for need in needs]
     missing_names = [offer.name for offer in offers if offer.value is None]
     if json:
-        checks = [offer.document() for offer in offers]
+        checks = list(map(vars, offers))
         print_json({"schema": SCHEMA, "ready": not missing_names, "missing": missing_names, "checks": checks})
     elif offers:
         printer().print(table_of(offers))

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -56,10 +56,6 @@ class Offer:
     value: str | int | float | None
     note: str = ""
     install: str | None = None
-
-    def document(self) -> dict[str, object]:
-        """Return the entry as an object of the JSON report."""
-        return asdict(self)
 
 
 def examine_machine(results: Path) -> list[Offer]:

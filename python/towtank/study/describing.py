@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from towtank import units
+from towtank.documents import document_of
 from towtank.study.across import describe_across
 from towtank.study.model import EachRamp, FindLimit, PinnedCpus
 from towtank.study.overrides import apply_to_system
@@ -44,7 +45,7 @@ def describe(study: Study) -> dict[str, object]:
         "objectives": [objective.document() for objective in study.objectives],
         "claims": [claim.document() for claim in file.claims],
         "load": _load(study),
-        "pilot": None if study.pilot_result is None else study.pilot_result.document(),
+        "pilot": None if study.pilot_result is None else document_of(study.pilot_result),
         "stages": stages(study),
         "predict": describe_across(study),
         "events": [{**event.document(name), "happens": event.happens} for name, event in file.events.items()],

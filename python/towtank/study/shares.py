@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import Field
 
-from towtank.documents import document_of
 from towtank.fields import FileModel, PositiveDuration
 
 _SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
@@ -55,10 +54,6 @@ class PilotResult:
     users: float
     is_lower_bound: bool
     plateaus: tuple[dict[str, float], ...]
-
-    def document(self) -> dict[str, object]:
-        """Return the result of the pilot run as JSON for the manifest of a study."""
-        return document_of(self)
 
 
 def share_of(level: object) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from towtank.analysis.statistics.estimates import CONFIDENCE
@@ -48,10 +48,6 @@ class LimitEstimate:
         """Return the estimate with value and interval rounded down to whole numbers, as for a limit in users."""
         value, low, high = (None if each is None else int(each + 1e-9) for each in (self.value, self.low, self.high))
         return replace(self, value=value, low=low, high=high)
-
-    def document(self) -> dict[str, object]:
-        """Return the estimated limit as JSON for a summary: value, interval, method and number of plateaus."""
-        return asdict(self)
 
 
 def estimate_limit(

@@ -66,7 +66,7 @@ class Found:
         return {
             "of": self.of,
             # A limit in users is rounded down to a whole number, so that it is not overstated.
-            **(self.estimate.whole() if self.of == "users" else self.estimate).document(),
+            **vars(self.estimate.whole() if self.of == "users" else self.estimate),
             "is_lower_bound": self.decision.ended in LOWER_BOUNDS,
             "ended": str(self.decision.ended),
             "why": self.decision.why,

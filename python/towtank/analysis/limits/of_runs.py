@@ -48,7 +48,7 @@ class _RunLimit:
     def document(self) -> dict[str, object]:
         return {
             "run": self.run,
-            **self.estimate.document(),
+            **vars(self.estimate),
             "is_lower_bound": self.is_lower_bound,
             "ended": self.ended,
         }
@@ -91,7 +91,7 @@ def found_limit(runs: Sequence[RunSummary]) -> dict[str, object] | None:
         "not_found": len(limits) - len(known),
     }
     if found and not bounds:
-        return {**common, **_over([limit.estimate for limit in found]).document(), "is_lower_bound": False}
+        return {**common, **vars(_over([limit.estimate for limit in found])), "is_lower_bound": False}
     values = [
         value if limit.is_lower_bound else float(value)
         for limit in known
