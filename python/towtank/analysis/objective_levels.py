@@ -98,7 +98,8 @@ class Level:
             return True
         if objective.is_about_stored:
             return bool(self.summaries)
-        return bool(self.summaries) and all(_invalid_kinds(run) <= _harmless(objective) for run in self.summaries)
+        invalid_kinds = ({str(dig(doubt, "kind")) for doubt in _invalidating(run)} for run in self.summaries)
+        return bool(self.summaries) and all(kinds <= _harmless(objective) for kinds in invalid_kinds)
 
     def value_of(self, objective: Objective) -> float | None:
         """Return the measured value that an objective limits; None if it was not measured.
@@ -176,10 +177,6 @@ def _harmless(objective: Objective) -> set[DoubtKind]:
 def _invalidating(run: Document | None) -> list[Document]:
     reasons = dig(run, "verdict", "reasons") or ()
     return [doubt for doubt in reasons if dig(doubt, "level") == DoubtLevel.INVALID]
-
-
-def _invalid_kinds(run: Document) -> set[str]:
-    return {str(dig(doubt, "kind")) for doubt in _invalidating(run)}
 
 
 def first_reason(run: Document | None) -> str:

@@ -97,7 +97,7 @@ def stored(document: Json | None) -> Json | None:
     named.sort(key=lambda entry: entry["acknowledged_s"])
     sums = {key: document[key] for key in COUNTS}
     if any(about.get("sample") for about in document["kinds"].values()):
-        sums |= {key: _sum([kinds[kind][key] for kind in kinds]) for key in ITEM_FATES}
+        sums |= {key: _sum_of([kinds[kind][key] for kind in kinds]).document() for key in ITEM_FATES}
     return {
         **sums,
         "reason": document.get("reason"),
@@ -162,10 +162,6 @@ def scaled(seen: int, drawn: int, whole: int) -> Estimate:
         return estimates.NO_ESTIMATE
     low, high = binomial_interval(seen, drawn, estimates.CONFIDENCE)
     return Estimate(seen / drawn * whole, low * whole, high * whole, BINOMIAL, drawn)
-
-
-def _sum(found: list[Any]) -> Json:
-    return _sum_of(found).document()
 
 
 def _sum_of(found: list[Any]) -> Estimate:

@@ -42,14 +42,11 @@ def _of_call(fault: Fault, call: str, names: Mapping[str, str]) -> Fault:
     if of_file and not fault.where.startswith("--"):
         return fault
     where, message = (
-        _OPTION.sub(lambda option: _argument(option, names), text) for text in (fault.where, fault.message)
+        _OPTION.sub(lambda option: names.get(option.group(), option.group(1).replace("-", "_")), text)
+        for text in (fault.where, fault.message)
     )
     file = fault.file if of_file else f"{call}()"
     return replace(fault, file=file, where=names.get(where, where), message=message)
-
-
-def _argument(option: re.Match[str], names: Mapping[str, str]) -> str:
-    return names.get(option.group(), option.group(1).replace("-", "_"))
 
 
 def refuse(call: str, argument: str, message: str) -> StudyError:

@@ -78,11 +78,8 @@ class Results:
     @property
     def points(self) -> tuple[Point, ...]:
         """Load points of all configurations, each with the results over its runs."""
-        return tuple(point_of(each, point) for each in self._documents for point in each["points"])
-
-    @property
-    def _documents(self) -> Sequence[Mapping[str, Any]]:
-        return self._source.summary.get("configurations") or ()
+        documents = self._source.summary.get("configurations") or ()
+        return tuple(point_of(each, point) for each in documents for point in each["points"])
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -260,7 +260,7 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
         return Found(found.candidate, does, why_not=tuple(short))
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
-    chance = _chance(question, draws)
+    chance = None if draws is None else draws.met(question) / len(draws.groups)
     # Before the first simulation, the error of computed percentiles is unknown and may cause a low probability. The
     # candidate is therefore not rejected because of its probability.
     worth = chance is None or not scales or chance >= asked - _CLEAR
@@ -268,10 +268,6 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
         found = _simulated(question, state, found)
         draws = drawn(question, found.candidate, found.scales)
     return _with_reasons(question, _with_draws(question, found, draws))
-
-
-def _chance(question: Question, draws: Draws | None) -> float | None:
-    return None if draws is None else draws.met(question) / len(draws.groups)
 
 
 def _with_draws(question: Question, found: Found, draws: Draws | None) -> Found:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from towtank.errors import Fault, ModelError, StudyError
+from towtank.errors import ModelError, StudyError
 from towtank.model import EXACT_PERCENTILES
 from towtank.sizing.candidate_results import busiest_of, class_result, objective_results
 from towtank.sizing.drawn import Draws, Intervals
@@ -49,12 +49,8 @@ def read_questions(question: Question, tree: Node) -> list[WhatIfQuestion]:
         except ValueError as error:
             faults.append(fault_at(tree, ("what_if", place), str(error)))
     if faults:
-        raise StudyError(sorted(set(faults), key=_place))
+        raise StudyError(sorted(set(faults), key=lambda fault: (fault.line, fault.column, fault.message)))
     return found
-
-
-def _place(fault: Fault) -> tuple[int, int, str]:
-    return fault.line, fault.column, fault.message
 
 
 def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[WhatIfResult]:

@@ -7,7 +7,7 @@ direction or a level.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
@@ -30,13 +30,9 @@ COURSES: Comparison = (TREND_MEASURE, HIGHEST_MEASURE, LOWEST_MEASURE)
 MEASURES = (*QUANTITIES, *COURSES)
 
 
-def _list_or_plain(value: Any) -> str:
-    return "<list>" if isinstance(value, list) else "<plain>"
-
-
 LevelsAt = Annotated[
     Annotated[list[Text], Field(min_length=1), Tag("<list>")] | Annotated[Text, Tag("<plain>")],
-    Discriminator(_list_or_plain),
+    Discriminator(lambda value: "<list>" if isinstance(value, list) else "<plain>"),
 ]
 Place = dict[Name, LevelsAt]
 _AT = (

@@ -39,10 +39,6 @@ class EachRamp(FileModel):
     each: Duration = Field(description="Time between the starts of two successive users.")
 
 
-def _list_or_mapping(value: Any) -> str:
-    return "<list>" if isinstance(value, list) else "<mapping>"
-
-
 Ramp = Annotated[
     Annotated[EachRamp, Tag("<mapping>")] | Annotated[Duration, Tag("<plain>")],
     Discriminator(mapping_or_plain),
@@ -266,7 +262,7 @@ Overrides = dict[str, object]
 Levels = Annotated[
     Annotated[list[Any], Field(min_length=1), Tag("<list>")]
     | Annotated[dict[str, Overrides], Field(min_length=1), Tag("<mapping>")],
-    Discriminator(_list_or_mapping),
+    Discriminator(lambda value: "<list>" if isinstance(value, list) else "<mapping>"),
 ]
 
 

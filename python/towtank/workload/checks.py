@@ -197,12 +197,10 @@ class WorkloadCheck:
         for path, message, key in kept_problems(self.workload, self._names("transactions"), self._names("stored")):
             yield self._at(path, message, key=key)
 
-    def _doubtful_names(self) -> set[str]:
-        """Return the names of variables and lists that only malformed steps set; `self.workload` lacks these steps."""
-        return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
-
     def _scopes(self) -> Iterator[Fault]:
-        scope = Scope(self.workload, self.columns, self._names("data"), self._doubtful_names())
+        # Names that only malformed steps set; `self.workload` lacks these steps.
+        doubtful = _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
+        scope = Scope(self.workload, self.columns, self._names("data"), doubtful)
         for path, message in scope.problems():
             yield self._at(path, message)
 

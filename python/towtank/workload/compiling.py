@@ -135,7 +135,8 @@ class _Compiler:
         }
 
     def plan(self) -> dict[str, object]:
-        faults = self._missing_targets() + self._missing_exports() + self._idle_streams() + self._homeless_users()
+        missing = target_faults(self.workload, self.spoken) + self._missing_exports()
+        faults = missing + self._idle_streams() + self._homeless_users()
         if faults:
             raise StudyError(faults)
         pools = self._pools()
@@ -164,9 +165,6 @@ class _Compiler:
 
     def _fault(self, path: Path_, message: str) -> Fault:
         return self.workload.fault(path, message)
-
-    def _missing_targets(self) -> list[Fault]:
-        return target_faults(self.workload, self.spoken)
 
     def _idle_streams(self) -> list[Fault]:
         """Return a fault if the workload file sets `streams` although no target speaks HTTP/2."""

@@ -61,7 +61,8 @@ class PlateauRules:
         study.
         """
         stops = dig(search, "stop_when") or {}
-        usable = [each for each in map(Objective.read, objectives) if _is_searched(each)]
+        read = map(Objective.read, objectives)
+        usable = [each for each in read if each.load is None and each.phase in (None, "steady")]
         return cls(
             tuple(usable) if "objective_missed" in stops else (),
             errors=dig(stops, "errors"),
@@ -69,10 +70,6 @@ class PlateauRules:
             grows=dig(stops, "throughput_grows"),
             is_open=search.get("of") == "rate",
         )
-
-
-def _is_searched(objective: Objective) -> bool:
-    return objective.load is None and objective.phase in (None, "steady")
 
 
 @dataclass(frozen=True)

@@ -145,11 +145,8 @@ class RunData:
         if self._moves_over(window):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
-        return windows.tested(self.measurement, window, cpu, settled=self._settled_before(window))
-
-    def _settled_before(self, window: Window) -> bool:
-        """Return True if the settle stage before a window ended because a steady state was detected."""
-        return settled_before(min(self._stages_of(window), default=0), self.events) is True
+        settled = settled_before(min(self._stages_of(window), default=0), self.events) is True
+        return windows.tested(self.measurement, window, cpu, settled=settled)
 
     def _moves_over(self, window: Window) -> bool:
         return any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window))

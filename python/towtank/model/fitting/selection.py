@@ -190,7 +190,7 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
     for fitted in candidates:
         _judge_by_servers(fitted, points, servers)
         judge_one_system(fitted.judgement, points)
-    candidates.sort(key=_rank)
+    candidates.sort(key=lambda fitted: float("inf") if fitted.aicc is None else fitted.aicc)
     set_aside = _one_closed(candidates, points, held)
     able = [
         contender
@@ -331,10 +331,6 @@ def _without_criterion(candidates: list[CurveCandidate], able: list[CurveCandida
         f"({chosen.held_out_text()}{f'; {others}' if others else ''})"
     )
     return Choice(candidates, chosen, refused, why)
-
-
-def _rank(contender: CurveCandidate) -> float:
-    return float("inf") if contender.aicc is None else contender.aicc
 
 
 def _held_out_error(contender: CurveCandidate) -> float:

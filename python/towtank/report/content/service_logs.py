@@ -49,7 +49,7 @@ def blocks(results: Results) -> list[Block]:
     """Build the table of log lines that first occurred under load; without such lines, return only notes on the
     logs.
     """
-    runs = [run for run in results.measured if _is_doubtful(run)]
+    runs = [run for run in results.measured if run.record.errors.count or run.verdict in ("suspect", "invalid")]
     rows: dict[tuple[str, str], _Row] = {}
     for run in runs:
         for service, log in (run.record.logs or {}).items():
@@ -63,10 +63,6 @@ def blocks(results: Results) -> list[Block]:
     columns = headings("Service", "Runs", "#Lines | count", "#First seen | s", "Line of the log")
     rows_shown = tuple(row.cells() for row in kept)
     return [paragraph(_INTRODUCTION), Table("New log lines of services under load", columns, rows_shown, notes)]
-
-
-def _is_doubtful(run: RunResult) -> bool:
-    return bool(run.record.errors.count) or run.verdict in ("suspect", "invalid")
 
 
 def _most_telling(rows: list[_Row]) -> list[_Row]:

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from towtank.analysis import Configuration
 from towtank.report import format as people
 from towtank.report import theme, vega
 from towtank.report.document import Figure, Table, headings
@@ -111,15 +110,12 @@ def common_loads(results: Results) -> list[float]:
     """Return the lowest and the highest load with a valid or suspect point in every configuration; if no such load
     exists, the lowest and the highest of all loads.
     """
-    of_each = [loads for configuration in results.configurations if (loads := _loads(configuration))]
+    points = (configuration.usable for configuration in results.configurations)
+    of_each = [loads for each in points if (loads := {point.level for point in each if point.transactions})]
     if not of_each:
         return []
     common = set.intersection(*of_each) or set.union(*of_each)
     return sorted({min(common), max(common)})
-
-
-def _loads(configuration: Configuration) -> set[float]:
-    return {point.level for point in configuration.usable if point.transactions}
 
 
 def draw(numbers: Numbers) -> Specification:
