@@ -23,6 +23,8 @@ _ABSENT = "–"
 _MOST_DIGITS = 12
 # Ratio from which a sentence names a factor instead of a percentage. [1]
 _FACTOR = 2.0
+# Value of an estimate, and the ends of its interval.
+_ENDS = ("value", "low", "high")
 Claim = Mapping[str, Any]
 
 
@@ -37,10 +39,10 @@ def measured(claim: Claim) -> str:
     if claim["levels"]:
         return f"last to first {estimate_text(estimate, '')}"
     unit = str(claim["unit"])
-    return estimate_text(estimate, unit, _bounds(str(dig(claim, "holds")), unit))
+    return estimate_text(estimate, unit, finite_bounds(str(dig(claim, "holds")), unit))
 
 
-def _bounds(holds: str, unit: str) -> tuple[float, ...]:
+def finite_bounds(holds: str, unit: str) -> tuple[float, ...]:
     """Return the finite bounds in the condition of a claim, in the base unit; none for other conditions."""
     with suppress(ValueError, KeyError):
         found = read_bounds(holds, unit)
@@ -48,11 +50,11 @@ def _bounds(holds: str, unit: str) -> tuple[float, ...]:
     return ()
 
 
-def estimate_text(estimate: Mapping[str, Any], unit: str, bounds: Sequence[float] = ()) -> str:
+def estimate_text(estimate: object, unit: str, bounds: Sequence[float] = ()) -> str:
     """Render an estimate in the unit of a claim, with its confidence interval if known: `200 (80 to 320) ms`.
 
-    The ends decide the verdict on the claim. Therefore a wide interval is shown too, unlike elsewhere, and the ends
-    have as many digits as show on which side of each of the claim's bounds they lie.
+    The estimate may be a JSON object. The ends decide the verdict on the claim. Therefore a wide interval is shown too,
+    unlike elsewhere, and the ends have as many digits as show on which side of each of the claim's bounds they lie.
 
     Examples
     --------
@@ -65,11 +67,11 @@ def estimate_text(estimate: Mapping[str, Any], unit: str, bounds: Sequence[float
     >>> [estimate_text({"value": value, "low": low, "high": 51e6}, "B") for value, low in ((48e6, 44e6), (0.0, 0.0))]
     ['45.8 (42.0 to 48.6) MiB', '0 (0 to 49) MiB']
     """
-    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    value, low, high = (dig(estimate, key) for key in _ENDS)
     return number_text(value, unit) if low is None or high is None else _with_interval((value, low, high), unit, bounds)
 
 
-def change_words(ratio: Mapping[str, Any], bounds: Sequence[float] = (), adjective: str = "long") -> str:
+def change_words(ratio: object, bounds: Sequence[float] = (), adjective: str = "long") -> str:
     """Render a ratio as a change: a factor if the ratio or a bound is 2 or more, otherwise a percentage.
 
     The digits show on which side of each bound the ends of the interval lie. The adjective compares the quantity, as in
@@ -82,7 +84,7 @@ def change_words(ratio: Mapping[str, Any], bounds: Sequence[float] = (), adjecti
     >>> change_words({"value": 4.0, "low": 3.5, "high": 4.5})
     'is 4.0 (3.5 to 4.5) times as long'
     """
-    value, low, high = (ratio[key] for key in ("value", "low", "high"))
+    value, low, high = (dig(ratio, key) for key in _ENDS)
     if is_factor(value, bounds):
         return f"is {estimate_text(ratio, '', bounds)} times as {adjective}"
     verb = "is" if low is None or high is None or low <= 1 <= high else "rises to" if low > 1 else "falls to"
@@ -94,7 +96,7 @@ def is_factor(value: float, bounds: Sequence[float]) -> bool:
     return max(value, *bounds, 0.0) >= _FACTOR
 
 
-def percent_words(share: Mapping[str, Any], bounds: Sequence[float] = ()) -> str:
+def percent_words(share: object, bounds: Sequence[float] = ()) -> str:
     """Render a share or ratio with its interval as a percentage; `bounds` as in `change_words`.
 
     Examples
@@ -102,7 +104,7 @@ def percent_words(share: Mapping[str, Any], bounds: Sequence[float] = ()) -> str
     >>> percent_words({"value": 0.85, "low": 0.79, "high": 0.91})
     '85 (79 to 91) %'
     """
-    ends = {key: None if share[key] is None else 100 * share[key] for key in ("value", "low", "high")}
+    ends = {key: None if (end := dig(share, key)) is None else 100 * end for key in _ENDS}
     return f"{estimate_text(ends, '', [100 * bound for bound in bounds])} %"
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from judged_studies import claim, estimate
 
+from towtank.analysis.claims.verdicts import ClaimVerdict, JudgedClaims
 from towtank.analysis.conclusion.finding_words import finding
-from towtank.analysis.conclusion.judged_claims import JudgedClaim, read_claims
 from towtank.analysis.conclusion.quantity_words import quantity_words
 
 FACTOR = estimate(11.0, 5.0, 26.0)
 
 
-def read(says: str, verdict: str = "confirmed", **more: Any) -> JudgedClaim:
-    return read_claims({"claims": [claim(says, verdict, **more)]})[0]
+def read(says: str, verdict: str = "confirmed", **more: Any) -> ClaimVerdict:
+    return JudgedClaims.read({"claims": [claim(says, verdict, **more)]}).claims[0]
 
 
 def ratio(of: str) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from towtank.analysis.claims.places import INVALID
 from towtank.analysis.claims.verdicts import ClaimVerdict
 from towtank.analysis.study import summarize_study
 from towtank.digging import dig
-from towtank.documents import record_of
 from towtank.results import ResultsFolder, read_object
 
 Judged = Mapping[str, object]
@@ -43,7 +42,7 @@ def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
     """Summarize the runs of a results folder, and return the claims and objectives that the runs do not decide."""
     summary = summarize_study(results)
     claims = results.path / CLAIMS_FILE
-    judged = record_of(JudgedClaims, read_object(claims)).claims if "claims" in summary and claims.exists() else ()
+    judged = JudgedClaims.read(read_object(claims)).claims if "claims" in summary and claims.exists() else ()
     return [*_open_claims(judged), *_open_objectives(dig(summary, "objectives") or [])]
 
 

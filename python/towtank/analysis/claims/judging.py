@@ -79,7 +79,8 @@ def judge(study: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> 
     """
     looks, read = looks_of(study), list(map(RunSummary.read, runs))
     judged = tuple(
-        _with_consequence(claim, _soundly(claim, study, read, looks)) for claim in dig(study, "claims") or ()
+        replace(_with_consequence(claim, _soundly(claim, study, read, looks)), number=number)
+        for number, claim in enumerate(dig(study, "claims") or (), 1)
     )
     required = [claim for claim in judged if claim.required]
     return JudgedClaims(

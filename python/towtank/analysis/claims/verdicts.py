@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +12,8 @@ from towtank.claim_words import ANSWERED
 from towtank.documents import document_of, record_of
 
 SCHEMA = "towtank/claims/1"
+# Remark in parentheses at the end of a claim, usually the values of the source.
+_REMARK = re.compile(r"\s*\([^()]*\)$")
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Tested:
 class ClaimVerdict:
     """Claim of a study with its verdict: `confirmed`, `refuted`, `undecided` or `not_testable`.
 
-    `assumed_run_to_run` is a relative standard deviation. [1]
+    `assumed_run_to_run` is a relative standard deviation. [1] `number` counts the claims of the study from 1; it is no
+    key of the document, where the order of the claims gives it.
     """
 
     says: str = ""
@@ -55,7 +59,7 @@ class ClaimVerdict:
     doubts: tuple[str, ...] = ()
     asks: str = ""
     holds: str = ""
-    measure: Mapping[str, object] | None = None
+    measure: Mapping[str, Mapping[str, object]] | None = None
     unit: str = ""
     measured: Estimate | None = None
     compared: tuple[Estimate, ...] = ()
@@ -70,11 +74,26 @@ class ClaimVerdict:
     needs_runs: int | None = None
     needs_at_least: int | None = None
     follows: str = ""
+    number: int = 0
 
     @property
     def is_answered(self) -> bool:
         """True if the runs confirm or refute the claim."""
         return self.verdict in ANSWERED
+
+    @property
+    def leans(self) -> bool:
+        """True if the answer depends on suspect runs."""
+        return self.is_answered and bool(self.suspect_runs)
+
+    @property
+    def short(self) -> str:
+        """Statement without a remark in parentheses at its end, and without its full stop."""
+        return _REMARK.sub("", self.says.strip().rstrip("."))
+
+    def document(self) -> dict[str, object]:
+        """Return the entry of `claims.json`."""
+        return {key: value for key, value in document_of(self).items() if key != "number"}
 
 
 @dataclass(frozen=True)
@@ -96,6 +115,9 @@ class JudgedClaims:
     def read(cls, document: Mapping[str, object]) -> JudgedClaims:
         """Read the content of `claims.json`; malformed keys get their defaults."""
         listed = document.get("claims")
-        found = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list | tuple) else []
-        claims = tuple(record_of(ClaimVerdict, each) for each in found)
+        claims = tuple(
+            record_of(ClaimVerdict, {**each, "number": number})
+            for number, each in enumerate(listed if isinstance(listed, list | tuple) else (), 1)
+            if isinstance(each, Mapping)
+        )
         return replace(record_of(cls, {**document, "claims": ()}), claims=claims)

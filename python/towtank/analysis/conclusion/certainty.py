@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from towtank.analysis.claims.verdicts import ClaimVerdict
 from towtank.analysis.conclusion.findings import Statement, by_weight, main_doubt
-from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.relaxed_limits import relaxed_words
 from towtank.conclusion_words import NOT_REPEATED, SUSPECT_MARK, Certainty, configuration_name
 from towtank.digging import dig
@@ -34,7 +34,7 @@ class Support:
         Numbers of runs. [1]
     least, most : int
         Smallest and largest number of valid and suspect runs per load level; 0 without load levels. [1]
-    answered, leaning : tuple of JudgedClaim
+    answered, leaning : tuple of ClaimVerdict
         Decided claims, and those of them that depend on suspect runs.
     first_leans : bool
         True if the most important claim depends on suspect runs.
@@ -50,8 +50,8 @@ class Support:
     missing: int
     least: int
     most: int
-    answered: tuple[JudgedClaim, ...]
-    leaning: tuple[JudgedClaim, ...]
+    answered: tuple[ClaimVerdict, ...]
+    leaning: tuple[ClaimVerdict, ...]
     first_leans: bool
     some_lean: bool
     has_answer: bool
@@ -86,7 +86,7 @@ class Support:
 
 def support_of(
     summary: Mapping[str, object],
-    claims: Sequence[JudgedClaim],
+    claims: Sequence[ClaimVerdict],
     statements: Sequence[Statement],
     *,
     has_claims: bool,
@@ -167,7 +167,7 @@ def _leaning(summary: Mapping[str, object], support: Support) -> str:
     return f"{which} {rest} on {_which(summary, leaning)}: {provisional}"
 
 
-def _which(summary: Mapping[str, object], leaning: Sequence[JudgedClaim]) -> str:
+def _which(summary: Mapping[str, object], leaning: Sequence[ClaimVerdict]) -> str:
     """Render `suspect runs` of claims, with their configuration if they belong to a single one."""
     names = {name for claim in leaning for name in claim.suspect_runs}
     found = [
@@ -206,7 +206,7 @@ def repetitions_of(summary: Mapping[str, object]) -> tuple[int, int]:
     return (min(sizes), max(sizes)) if sizes else (0, 0)
 
 
-def _assumed(claims: Sequence[JudgedClaim]) -> list[float]:
+def _assumed(claims: Sequence[ClaimVerdict]) -> list[float]:
     """Return the relative standard deviations between runs that claims assume, in ascending order. [1]"""
     return sorted({claim.assumed_run_to_run for claim in claims if claim.assumed_run_to_run})
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from towtank.analysis.claims.verdicts import JudgedClaims
 from towtank.analysis.conclusion.certainty import reasons, support_of
 from towtank.analysis.conclusion.findings import statements, unanswered
-from towtank.analysis.conclusion.judged_claims import read_claims
 from towtank.analysis.conclusion.next_steps import next_steps
 from towtank.conclusion_words import Conclusion
 
@@ -30,7 +30,7 @@ def conclude(
     command : dict or None
         Command that made the runs, with the keys `study` and `preset`; None if unknown.
     """
-    claims = read_claims(judged)
+    claims = JudgedClaims.read(judged or {}).claims
     stated, further = statements(summary, claims)
     support = support_of(summary, claims, stated, has_claims=judged is not None)
     system, measurement = next_steps(summary, claims, block_s, command)

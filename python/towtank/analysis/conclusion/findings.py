@@ -10,12 +10,13 @@ from operator import attrgetter
 from towtank.analysis import narrative
 from towtank.analysis.claims.judging import OTHER_STUDY
 from towtank.analysis.claims.next_steps import CONTAINS
-from towtank.analysis.claims.places import INVALID
+from towtank.analysis.claims.places import INVALID, NOT_IN_PRESET
+from towtank.analysis.claims.verdicts import ClaimVerdict
 from towtank.analysis.conclusion.finding_words import finding, is_similar, likewise, named_value
-from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_load, objective_words
+from towtank.analysis.conclusion.value_words import expected_words
 from towtank.analysis.study_summary import ObjectiveAnswer, StudySummary
-from towtank.conclusion_words import FURTHER, SUSPECT_MARK, configuration_name
+from towtank.conclusion_words import FURTHER, SUSPECT_MARK, configuration_name, level_name
 from towtank.digging import dig
 from towtank.doubt_words import kind_words, meaning_words
 
@@ -56,10 +57,10 @@ class Statement:
 class _Group:
     """A claim of an answer, and claims with the same verdict that differ from it in one level."""
 
-    claims: tuple[JudgedClaim, ...]
+    claims: tuple[ClaimVerdict, ...]
 
     @property
-    def first(self) -> JudgedClaim:
+    def first(self) -> ClaimVerdict:
         """Claim that the answer states."""
         return self.claims[0]
 
@@ -70,7 +71,7 @@ class _Group:
         return Statement(f"{text} ({cited(self.claims)})", any(claim.leans for claim in self.claims))
 
 
-def by_weight(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
+def by_weight(claims: Iterable[ClaimVerdict]) -> list[ClaimVerdict]:
     """Return the confirmed and refuted claims, the most important first.
 
     Required claims are first, then claims with a consequence, then refuted ones, then those that do not depend on
@@ -82,7 +83,7 @@ def by_weight(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
     )
 
 
-def statements(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> tuple[list[Statement], str]:
+def statements(summary: Mapping[str, object], claims: Sequence[ClaimVerdict]) -> tuple[list[Statement], str]:
     """Return the most important statements of a study, and a sentence about the others; both without full stops.
 
     A study without claims has a statement for each configuration. If claims are refuted, at least one of them is a
@@ -103,7 +104,7 @@ def statements(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> 
     return chosen, _further([claim for claim in by_weight(claims) if claim.number not in stated], summary)
 
 
-def _groups(ordered: Sequence[JudgedClaim]) -> list[_Group]:
+def _groups(ordered: Sequence[ClaimVerdict]) -> list[_Group]:
     """Return the claims in their order, each together with the later claims that are similar to it."""
     groups: list[_Group] = []
     left = list(ordered)
@@ -122,7 +123,7 @@ def _shown(groups: Sequence[_Group], most: int) -> list[_Group]:
     return shown if refuted is None or refuted in shown else [*shown[: most - 1], refuted]
 
 
-def cited(claims: Sequence[JudgedClaim]) -> str:
+def cited(claims: Sequence[ClaimVerdict]) -> str:
     """Render the numbers of claims, such as `No. 1 †, 3 and 4`; a mark shows that a claim depends on suspect runs."""
     if not any(claim.leans for claim in claims):
         return f"No. {numbers(claims)}"
@@ -139,7 +140,7 @@ def _is_about_throughput(summary: Mapping[str, object]) -> bool:
     return any(len(dig(each, "points") or ()) > 1 or dig(each, "found_limit") for each in found)
 
 
-def _nothing(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> str:
+def _nothing(summary: Mapping[str, object], claims: Sequence[ClaimVerdict]) -> str:
     """Return the statement of a study whose claims all have no answer."""
     counts = [int(dig(summary, "verdict", f"{level}_runs") or 0) for level in ("valid", "suspect", "invalid")]
     why = f": {counts[2]} of {sum(counts)} runs are invalid{main_doubt(summary, 'invalid')}" if counts[2] else ""
@@ -161,7 +162,7 @@ def _missed(summary: Mapping[str, object]) -> list[Statement]:
     return [Statement(f"Objective missed: {objective_words(first.text)}{where}{holds}{doubt}{more}", leans)]
 
 
-def _further(claims: Sequence[JudgedClaim], summary: Mapping[str, object]) -> str:
+def _further(claims: Sequence[ClaimVerdict], summary: Mapping[str, object]) -> str:
     """Name the decided claims and count the objectives that the statements do not contain; empty if there are none."""
     parts = []
     for verdict in ("confirmed", "refuted"):
@@ -202,7 +203,7 @@ def main_doubt(summary: Mapping[str, object], level: str, *, has_meaning: bool =
     return f" ({'mostly ' if len(found) > 1 else ''}{words})"
 
 
-def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> list[str]:
+def unanswered(summary: Mapping[str, object], claims: Sequence[ClaimVerdict]) -> list[str]:
     """Return sentences without full stops about the parts of the question without an answer, each with its reason.
 
     Undecided claims have a sentence each, and claims that cannot be tested one for each reason. Claims that need
@@ -211,12 +212,12 @@ def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> 
     if not claims:
         return narrative.unanswered(dict(summary))
     found = [_undecided(claim) for claim in claims if claim.verdict == "undecided"]
-    reasons: dict[str, list[JudgedClaim]] = {}
+    reasons: dict[str, list[ClaimVerdict]] = {}
     # The statement of an answer without a decided claim names the invalid runs.
     stated = (OTHER_STUDY, *([] if any(claim.is_answered for claim in claims) else [INVALID]))
     for claim in claims:
         if claim.verdict == "not_testable" and claim.do not in stated:
-            why = _REASONS.get(claim.do, claim.reason)
+            why = _REASONS.get(claim.do, _reason(claim))
             reasons.setdefault(why, []).append(claim)
     found += [_untested(why, same) for why, same in reasons.items()]
     other = _elsewhere([claim for claim in claims if claim.verdict == "not_testable" and claim.do == OTHER_STUDY])
@@ -227,33 +228,47 @@ def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> 
     return [*found[:_OPEN], f"{rest} further claims have no answer", *other]
 
 
-def _elsewhere(claims: Sequence[JudgedClaim]) -> list[str]:
+def missing_level(claim: ClaimVerdict) -> str:
+    """Return the level that the preset leaves out, as a name of the study file; empty if another reason is given."""
+    level, suffix, _ = claim.why.partition(NOT_IN_PRESET)
+    factor, _, names = level.partition(" ")
+    return level_name(factor, *names.split(" or ")) if suffix and names else ""
+
+
+def _reason(claim: ClaimVerdict) -> str:
+    """Return the reason of a verdict without its full stop."""
+    level = missing_level(claim)
+    return f"{level}{NOT_IN_PRESET}" if level else claim.why.rstrip(".")
+
+
+def _elsewhere(claims: Sequence[ClaimVerdict]) -> list[str]:
     """State which claims need another system than the measured one, with the reason of the first."""
     if not claims:
         return []
-    number, reason = f"No. {numbers(claims)}", claims[0].reason
+    number, reason = f"No. {numbers(claims)}", _reason(claims[0])
     if len(claims) == 1:
         return [f"{number} needs another system than the measured one: {reason}"]
     return [f"{len(claims)} claims ({number}) need other systems than the measured one; for example, {reason}"]
 
 
-def _undecided(claim: JudgedClaim) -> str:
+def _undecided(claim: ClaimVerdict) -> str:
     value = named_value(claim)
-    if claim.why == CONTAINS and value:
-        return f"“{claim.short}”: too close to call, measured {value}, expected {claim.expected} (No. {claim.number})"
-    seen = f" (measured {value}, expected {claim.expected})" if value else ""
-    return f"“{claim.short}”{seen}: {claim.reason} (No. {claim.number})"
+    measured = value and f"measured {value}, expected {expected_words(claim)}"
+    if claim.why == CONTAINS and measured:
+        return f"“{claim.short}”: too close to call, {measured} (No. {claim.number})"
+    seen = f" ({measured})" if measured else ""
+    return f"“{claim.short}”{seen}: {_reason(claim)} (No. {claim.number})"
 
 
-def _untested(why: str, claims: Sequence[JudgedClaim]) -> str:
+def _untested(why: str, claims: Sequence[ClaimVerdict]) -> str:
     """State why claims cannot be tested. A single claim has its own reason, and several are named by their numbers."""
     first = claims[0]
     if len(claims) == 1:
-        return f"“{first.short}”: {first.reason} (No. {first.number})"
+        return f"“{first.short}”: {_reason(first)} (No. {first.number})"
     return f"{len(claims)} claims (No. {numbers(claims)}), such as “{first.short}”: {why}"
 
 
-def numbers(claims: Sequence[JudgedClaim]) -> str:
+def numbers(claims: Sequence[ClaimVerdict]) -> str:
     """Render the numbers of claims, such as `1, 3 to 5 and 8`."""
     runs: list[list[int]] = []
     for number in sorted(claim.number for claim in claims):

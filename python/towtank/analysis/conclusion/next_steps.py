@@ -10,9 +10,9 @@ from operator import itemgetter
 from towtank.analysis import narrative
 from towtank.analysis.claims.next_steps import REPEAT
 from towtank.analysis.claims.places import OTHER_PRESET
+from towtank.analysis.claims.verdicts import ClaimVerdict
 from towtank.analysis.conclusion.certainty import repetitions_of, runs_of
-from towtank.analysis.conclusion.findings import by_weight, cited, numbers
-from towtank.analysis.conclusion.judged_claims import JudgedClaim
+from towtank.analysis.conclusion.findings import by_weight, cited, missing_level, numbers
 from towtank.analysis.conclusion.quantity_words import objective_words
 from towtank.analysis.doubts import DoubtKind
 from towtank.conclusion_words import FOLDER, configuration_name
@@ -45,7 +45,7 @@ _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 def next_steps(
     summary: Mapping[str, object],
-    claims: Sequence[JudgedClaim],
+    claims: Sequence[ClaimVerdict],
     block_s: float | None,
     command: Mapping[str, object] | None,
 ) -> tuple[list[str], list[str]]:
@@ -55,7 +55,7 @@ def next_steps(
     ----------
     summary : dict
         Summary of the study.
-    claims : sequence of JudgedClaim
+    claims : sequence of ClaimVerdict
         Claims of the study.
     block_s : float or None
         Duration of one run of each combination of factor levels; None if unknown. [s]
@@ -127,9 +127,9 @@ def _cleared(
     return f"{remedy.text} ({remedy.why}), then {again}{length}"
 
 
-def _consequences(claims: Sequence[JudgedClaim]) -> list[str]:
+def _consequences(claims: Sequence[ClaimVerdict]) -> list[str]:
     """Return the consequences that the study file gives, with the claims from which they follow."""
-    groups: dict[str, list[JudgedClaim]] = {}
+    groups: dict[str, list[ClaimVerdict]] = {}
     for claim in by_weight(claims):
         if text := " ".join(claim.follows.split()).rstrip("."):
             groups.setdefault(text, []).append(claim)
@@ -148,7 +148,7 @@ def _loads(summary: Mapping[str, object]) -> list[str]:
     return []
 
 
-def _repeats(summary: Mapping[str, object], claims: Sequence[JudgedClaim], block_s: float | None) -> list[str]:
+def _repeats(summary: Mapping[str, object], claims: Sequence[ClaimVerdict], block_s: float | None) -> list[str]:
     """Return the command that adds runs, if runs would decide a claim or if nothing was repeated."""
     least, most = repetitions_of(summary)
     if not most:
@@ -179,12 +179,12 @@ def _about(seconds: float) -> str:
     return f"about {max(1, round(seconds / _MINUTE_S))} min"
 
 
-def _presets(claims: Sequence[JudgedClaim], command: Mapping[str, object] | None) -> list[str]:
+def _presets(claims: Sequence[ClaimVerdict], command: Mapping[str, object] | None) -> list[str]:
     """Return the command to run levels that the preset leaves out, for the claims that need them."""
     need = [claim for claim in claims if claim.verdict == "not_testable" and claim.do == OTHER_PRESET]
     if not need:
         return []
-    levels = list(dict.fromkeys(claim.missing_level or claim.why for claim in need))
+    levels = list(dict.fromkeys(missing_level(claim) or claim.why for claim in need))
     tested = f"tests No. {numbers(need)}"
     wanted = " and ".join(levels[:2])
     study = dig(command, "study")

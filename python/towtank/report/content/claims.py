@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 from towtank.analysis import CONFIDENCE, ClaimVerdict
@@ -28,7 +26,7 @@ _BY_WEIGHT = {"refuted": 0, "confirmed": 1, "undecided": 2}
 
 def build(results: Results) -> Section | None:
     """Build the section on claims; None if the study has no claims."""
-    claims = _claims(results)
+    claims = results.claims.claims
     if not claims:
         return None
     counts = by_verdict(results)
@@ -49,7 +47,7 @@ def build(results: Results) -> Section | None:
         _table(claims),
         *_differences(claims),
     ]
-    courses = [claim for claim in claims if claim.judged.levels]
+    courses = [claim for claim in claims if claim.levels]
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
@@ -64,21 +62,21 @@ def _confidences(results: Results) -> str:
     return shown if found == {CONFIDENCE} else f"{shown}, because claims are judged after each block of runs"
 
 
-def _sources(claims: list[_Claim]) -> str:
+def _sources(claims: Sequence[ClaimVerdict]) -> str:
     """Render the number of claims that cite a source, such as `, 3 of them with a source`; empty if no claim cites
     one.
     """
-    cited = sum(bool(claim.judged.source) for claim in claims)
+    cited = sum(bool(claim.source) for claim in claims)
     if cited == len(claims):
         return " with a source"
     return f", {cited} of them with a source" if cited else ""
 
 
-def _in_blocks(claims: list[_Claim]) -> list[Block]:
+def _in_blocks(claims: Sequence[ClaimVerdict]) -> list[Block]:
     """Explain that claims are judged after each block of runs; empty if the study does not repeat its runs in
     blocks.
     """
-    if not any(claim.judged.decided_after for claim in claims):
+    if not any(claim.decided_after for claim in claims):
         return []
     return [
         paragraph(
@@ -95,58 +93,26 @@ def expected_beforehand(results: Results) -> list[Block]:
     return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """Claim of a study with its number, counted from 1, and with texts for the tables."""
-
-    number: int
-    judged: ClaimVerdict
-
-    @cached_property
-    def answer(self) -> str:
-        """Verdict with reason, doubts and next step."""
-        return answer(vars(self.judged))
-
-    @cached_property
-    def notes(self) -> str:
-        """Verdict with doubts and next step, but without the reason."""
-        return answer({**vars(self.judged), "why": ""})
-
-    @property
-    def why(self) -> str:
-        """Reason of the verdict, without its full stop."""
-        return self.judged.why.rstrip(".")
-
-    @property
-    def measured(self) -> str:
-        """Measured value with its interval, or the level with the highest or lowest value."""
-        found = self.judged.found
-        if found is not None:
-            others = [level for level in self.judged.may_be if level != found]
-            return f"{found} (or {people.listing(others)})" if others else found
-        if self.judged.levels:
-            return f"last to first {people.plain_estimate(self.judged.measured)}"
-        return self.shown(self.judged.measured)
-
-    def shown(self, estimate: people.Estimate | None) -> str:
-        """Render an estimate in the unit of the claim."""
-        return _SHOW.get(self.judged.unit, people.plain_estimate)(estimate)
-
-    @property
-    def is_marked(self) -> bool:
-        """True if the claim's answer depends on suspect runs."""
-        return self.judged.is_answered and bool(self.judged.suspect_runs)
-
-    @property
-    def word(self) -> str:
-        """Verdict on the claim in one or two words, with a mark if it depends on suspect runs."""
-        if not self.judged.is_answered:
-            return "Not\N{NO-BREAK SPACE}answered"
-        return WORDS[self.judged.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
+def _measured(claim: ClaimVerdict) -> str:
+    """Render the measured value of a claim with its interval, or the level with the highest or lowest value."""
+    if claim.found is not None:
+        others = [level for level in claim.may_be if level != claim.found]
+        return f"{claim.found} (or {people.listing(others)})" if others else claim.found
+    if claim.levels:
+        return f"last to first {people.plain_estimate(claim.measured)}"
+    return _shown(claim, claim.measured)
 
 
-def _claims(results: Results) -> list[_Claim]:
-    return [_Claim(number, claim) for number, claim in enumerate(results.claims.claims, 1)]
+def _shown(claim: ClaimVerdict, estimate: people.Estimate | None) -> str:
+    """Render an estimate in the unit of a claim."""
+    return _SHOW.get(claim.unit, people.plain_estimate)(estimate)
+
+
+def _word(claim: ClaimVerdict) -> str:
+    """Render the verdict on a claim in one or two words, with a mark if it depends on suspect runs."""
+    if not claim.is_answered:
+        return "Not\N{NO-BREAK SPACE}answered"
+    return WORDS[claim.verdict].capitalize() + (f" {MARK}" if claim.leans else "")
 
 
 def _stated(*texts: str) -> list[str]:
@@ -160,14 +126,14 @@ def without_answer(results: Results) -> int:
 
 def in_brief(results: Results) -> Table | None:
     """Build the table of claims for the summary section; None if the study has no claims."""
-    claims = _claims(results)
+    claims = results.claims.claims
     if not claims:
         return None
-    ordered = sorted(claims, key=lambda claim: _BY_WEIGHT.get(claim.judged.verdict, len(_BY_WEIGHT)))
+    ordered = sorted(claims, key=lambda claim: _BY_WEIGHT.get(claim.verdict, len(_BY_WEIGHT)))
     shown, folded = (sorted(part, key=attrgetter("number")) for part in (ordered[:_SHOWN], ordered[_SHOWN:]))
     columns = headings("#No.", "Expected", "Must be", "Found", "Answer")
     rows = tuple(
-        (str(claim.number), *_stated(claim.judged.says, claim.judged.holds), claim.measured, claim.word)
+        (str(claim.number), *_stated(claim.says, claim.holds), _measured(claim), _word(claim))
         for claim in (*shown, *folded)
     )
     notes = _reasons(shown)
@@ -176,20 +142,20 @@ def in_brief(results: Results) -> Table | None:
     return Table("Expected and found", columns, rows, tuple(notes), shown=_SHOWN)
 
 
-def _reasons(claims: list[_Claim]) -> list[str]:
+def _reasons(claims: Sequence[ClaimVerdict]) -> list[str]:
     """Return notes with the reasons, doubts and next steps of claims; claims with the same doubts and next step share a
     note.
     """
-    groups: dict[str, list[_Claim]] = {}
+    groups: dict[str, list[ClaimVerdict]] = {}
     for claim in claims:
-        if claim.answer != f"{WORDS[claim.judged.verdict].capitalize()}.":
-            groups.setdefault(claim.notes, []).append(claim)
+        if answer(vars(claim)) != f"{WORDS[claim.verdict].capitalize()}.":
+            groups.setdefault(answer({**vars(claim), "why": ""}), []).append(claim)
     return [_note(notes, same) for notes, same in groups.items()]
 
 
-def _note(notes: str, claims: list[_Claim]) -> str:
+def _note(notes: str, claims: Sequence[ClaimVerdict]) -> str:
     numbers = people.listing([str(claim.number) for claim in claims])
-    whys = list(dict.fromkeys(claim.why for claim in claims if claim.why))
+    whys = list(dict.fromkeys(why for claim in claims if (why := claim.why.rstrip("."))))
     # If a reason is the beginning of another reason, only the longer one is used.
     whys = [why for why in whys if not any(other != why and other.startswith(why) for other in whys)]
     head, rest = notes.split(".", 1)
@@ -202,7 +168,7 @@ def by_verdict(results: Results) -> list[str]:
     runs; empty if the study has no claims.
     """
     counts = results.claims.counts
-    marked = Counter(claim.judged.verdict for claim in _claims(results) if claim.is_marked)
+    marked = Counter(claim.verdict for claim in results.claims.claims if claim.leans)
     return [
         f"{counts[verdict]} {words}" + (f" ({marked[verdict]} of them {MARK})" if marked[verdict] else "")
         for verdict, words in WORDS.items()
@@ -210,8 +176,8 @@ def by_verdict(results: Results) -> list[str]:
     ]
 
 
-def _table(claims: list[_Claim]) -> Table:
-    in_blocks = any(claim.judged.decided_after for claim in claims)
+def _table(claims: Sequence[ClaimVerdict]) -> Table:
+    in_blocks = any(claim.decided_after for claim in claims)
     columns = headings(
         "#No.",
         "Claim",
@@ -225,10 +191,10 @@ def _table(claims: list[_Claim]) -> Table:
     rows = tuple(
         (
             str(claim.number),
-            *_stated(claim.judged.says, claim.judged.source, claim.judged.asks),
-            claim.measured,
-            *_stated(claim.judged.holds),
-            *((people.count(claim.judged.decided_after),) if in_blocks else ()),
+            *_stated(claim.says, claim.source, claim.asks),
+            _measured(claim),
+            *_stated(claim.holds),
+            *((people.count(claim.decided_after),) if in_blocks else ()),
             _answer(claim),
         )
         for claim in claims
@@ -236,35 +202,34 @@ def _table(claims: list[_Claim]) -> Table:
     return Table("Claims and measured values", columns, rows, tuple(_notes(claims)))
 
 
-def _differences(claims: list[_Claim]) -> list[Block]:
+def _differences(claims: Sequence[ClaimVerdict]) -> list[Block]:
     """Return paragraphs with the reasons in the study file why results differ from their sources."""
     groups: dict[str, list[str]] = {}
     for claim in claims:
-        if claim.judged.differs:
-            groups.setdefault(claim.judged.differs, []).append(str(claim.number))
+        if claim.differs:
+            groups.setdefault(claim.differs, []).append(str(claim.number))
     return [
         paragraph(strong(f"Difference from the source, No. {people.listing(numbers)}. "), differs)
         for differs, numbers in groups.items()
     ]
 
 
-def _answer(claim: _Claim) -> str:
+def _answer(claim: ClaimVerdict) -> str:
     """Render verdict, reason, doubts and next step of a claim, with a mark if the verdict depends on suspect runs."""
-    if not claim.is_marked:
-        return claim.answer
-    return f"{claim.word}{claim.answer.removeprefix(WORDS[claim.judged.verdict].capitalize())}"
+    said = answer(vars(claim))
+    return f"{_word(claim)}{said.removeprefix(WORDS[claim.verdict].capitalize())}" if claim.leans else said
 
 
-def _notes(claims: list[_Claim]) -> list[str]:
-    suspects = sorted({run for claim in claims if claim.is_marked for run in claim.judged.suspect_runs})
+def _notes(claims: Sequence[ClaimVerdict]) -> list[str]:
+    suspects = sorted({run for claim in claims if claim.leans for run in claim.suspect_runs})
     return [f"{MARK} Depends on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
-def _levels(claims: list[_Claim]) -> Table:
+def _levels(claims: Sequence[ClaimVerdict]) -> Table:
     rows = tuple(
-        (str(claim.number), each.level, claim.shown(each.measured), _may_be(claim.judged, each.level))
+        (str(claim.number), each.level, _shown(claim, each.measured), _may_be(claim, each.level))
         for claim in claims
-        for each in claim.judged.levels
+        for each in claim.levels
     )
     columns = headings("#Claim", "Level", "#Measured", "May be the highest or lowest")
     return Table("Measured levels for the claims", columns, rows)
