@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from towtank.analysis.relaxed_limits import relaxed_words
     from towtank.analysis.run import RunData, read_run, summarize_run
     from towtank.analysis.run_summary import RunSummary
+    from towtank.analysis.run_summary_forms import DatabaseWork, IndexAdvice, SqlStatement
     from towtank.analysis.service_logs import LogGroup
     from towtank.analysis.statistics import looks_independent, ratio_interval, standard_error_of
     from towtank.analysis.statistics.batches import lag_one

@@ -18,7 +18,7 @@ from towtank.analysis.laws import Accounting, Laws
 from towtank.analysis.load import Distribution, Errors, Step, Transaction
 from towtank.analysis.pauses import Pauses
 from towtank.analysis.recovery import EventResult
-from towtank.analysis.run_summary_forms import DatabaseForm, DoubtForm, LimitForm, StoredForm, WindowForm
+from towtank.analysis.run_summary_forms import DatabaseWork, DoubtForm, LimitForm, StoredForm, WindowForm
 from towtank.analysis.service_logs import ServiceLog
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.system.balance import Balance
@@ -151,7 +151,7 @@ class RunSummary:
     balance: dict[str, Balance] = field(default_factory=dict)
     spread: dict[str, Spread] = field(default_factory=dict)
     storage: Storage | None = None
-    databases: Mapping[str, Annotated[Mapping[str, Any], has_form(DatabaseForm)]] = field(default_factory=dict)
+    databases: Mapping[str, Annotated[Mapping[str, Any], has_form(DatabaseWork)]] = field(default_factory=dict)
     stored: Annotated[Mapping[str, Any] | None, has_form(StoredForm)] = None
     logs: dict[str, ServiceLog | None] | None = None
     events: dict[str, EventResult] = field(default_factory=dict)

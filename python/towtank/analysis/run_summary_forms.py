@@ -69,17 +69,22 @@ class LimitForm:
 
 
 @dataclass(frozen=True)
-class _Statement:
+class SqlStatement:
+    """SQL statement, with its calls, its time in all calls [s] and its rows; its plan, or why it has none."""
+
     queryid: str
     query: str
     calls: _Number
     seconds: _Number
     rows: _Number
     plan: tuple[str, ...] | None = None
+    no_plan_because: str = ""
 
 
 @dataclass(frozen=True)
-class _Advice:
+class IndexAdvice:
+    """Recommended index: the SQL that creates it, and the statement and the condition that it serves."""
+
     queryid: str
     statement: str
     table: str
@@ -90,11 +95,11 @@ class _Advice:
 
 
 @dataclass(frozen=True)
-class DatabaseForm:
-    """Statements of a database, and indexes that it may need."""
+class DatabaseWork:
+    """Statements of a database that took the most time, recommended indexes, and the time of all statements [s]."""
 
-    statements: tuple[_Statement, ...] = ()
-    advice: tuple[_Advice, ...] = ()
+    statements: tuple[SqlStatement, ...] = ()
+    advice: tuple[IndexAdvice, ...] = ()
     seconds: _Number | None = None
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from towtank.analysis import NO_METRIC, Metric
+from towtank.analysis import NO_METRIC, DatabaseWork, IndexAdvice, Metric, SqlStatement
 from towtank.documents import record_of
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Listing, Section, Table, headings, paragraph, text
@@ -32,45 +32,8 @@ class _Series:
     connections: str
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """SQL statement, with its calls, its time in all calls [s] and its rows; its plan, or why it has none."""
-
-    queryid: str
-    query: str
-    calls: float
-    seconds: float
-    rows: float
-    plan: tuple[str, ...] | None = None
-    no_plan_because: str = ""
-
-
-_UNKNOWN = _Statement("", "", 0.0, 0.0, 0.0)
+_UNKNOWN = SqlStatement("", "", 0.0, 0.0, 0.0)
 """Statement whose entry was malformed, so that it was left out."""
-
-
-@dataclass(frozen=True)
-class _Advice:
-    """Recommended index: the SQL that creates it, and the statement and the condition that it serves."""
-
-    queryid: str
-    statement: str
-    table: str
-    condition: str
-    rows: float
-    rows_kept: float
-    sequential_scans: float
-
-
-@dataclass(frozen=True)
-class _Database:
-    """Statements of a database that took the most time, recommended indexes, and the time of all statements [s]."""
-
-    statements: tuple[_Statement, ...] = ()
-    advice: tuple[_Advice, ...] = ()
-    seconds: float | None = None
-
-
 _CHANGES = ("inserted", "updated", "deleted")
 _KINDS = (
     _Series(
@@ -175,13 +138,13 @@ def _statements(results: Results) -> list[Block]:
     return blocks
 
 
-def _databases(run: RunResult) -> dict[str, _Database]:
-    return {name: record_of(_Database, database) for name, database in run.record.databases.items()}
+def _databases(run: RunResult) -> dict[str, DatabaseWork]:
+    return {name: record_of(DatabaseWork, database) for name, database in run.record.databases.items()}
 
 
-def _advice(found: Mapping[str, Mapping[str, _Database]]) -> Iterator[Callout]:
+def _advice(found: Mapping[str, Mapping[str, DatabaseWork]]) -> Iterator[Callout]:
     """Yield a callout for each recommended index, with the evidence and the runs that recommend it."""
-    by_index: dict[str, list[tuple[str, _Advice, _Statement]]] = {}
+    by_index: dict[str, list[tuple[str, IndexAdvice, SqlStatement]]] = {}
     for run, databases in found.items():
         for database in databases.values():
             known = {each.queryid: each for each in reversed(database.statements)}
@@ -204,7 +167,7 @@ def _advice(found: Mapping[str, Mapping[str, _Database]]) -> Iterator[Callout]:
         yield Callout("note", f"An index may help: {index}", (text(evidence), text(again)))
 
 
-def _database(name: str, database: _Database, run: str) -> Iterator[Block]:
+def _database(name: str, database: DatabaseWork, run: str) -> Iterator[Block]:
     columns = headings("Statement", "#Calls", "#Time", "#Mean", "#Of all", "#Rows | of a call")
     rows = tuple(
         (
