@@ -23,9 +23,10 @@ from towtank.analysis.history import History, Key, Point, Series
 from towtank.analysis.ideal import _think_time
 from towtank.analysis.judgement.omission import omission_of
 from towtank.analysis.recovery import StudyEvent, study_events
+from towtank.analysis.statistics.change_points import ChangePoint
 from towtank.analysis.statistics.effects import Effect
 from towtank.analysis.statistics.estimates import Estimate
-from towtank.analysis.statistics.permuted import Step, _statistics, permuted_steps
+from towtank.analysis.statistics.permuted import _statistics, permuted_steps
 from towtank.analysis.statistics.ranks import design_effect
 from towtank.analysis.system import hosts
 from towtank.analysis.system.entries import MachineUse
@@ -317,7 +318,9 @@ def test_a_change_in_a_history_is_a_ratio() -> None:
         pytest.approx(0.15),
         pytest.approx(1.5),
     )
-    assert found.steps == [Step(6, pytest.approx(math.log(0.1)), pytest.approx(math.log(0.15)), found.steps[0].p_value)]
+    assert found.steps == [
+        ChangePoint(6, pytest.approx(math.log(0.1)), pytest.approx(math.log(0.15)), found.steps[0].p_value)
+    ]
 
 
 def test_a_history_searches_series_of_ten_and_expects_one_change_in_a_hundred() -> None:

@@ -18,7 +18,8 @@ import numpy as np
 
 from towtank.analysis.comparing import Side, side_of
 from towtank.analysis.statistics import looks_independent
-from towtank.analysis.statistics.permuted import LEAST, LEVEL, Step, permuted_steps
+from towtank.analysis.statistics.change_points import ChangePoint
+from towtank.analysis.statistics.permuted import LEAST, LEVEL, permuted_steps
 from towtank.arrays import Floats
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
@@ -94,7 +95,7 @@ class Series:
         return len(self.points) >= LEAST
 
     @cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[ChangePoint]:
         """Changes of level in the series, in logarithms of the values. Empty if the series is too short to search."""
         return permuted_steps(self._logs) if self.is_searched else []
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from towtank.analysis.statistics.change_points import ChangePoint
 from towtank.arrays import Floats
 
 LEVEL = 0.01
@@ -29,27 +29,7 @@ _FIRST = 199
 _HOPELESS = 0.1  # A change is not significant if its p-value after the first permutations is above this.
 
 
-@dataclass(frozen=True)
-class Step:
-    """Change of the level of a series.
-
-    Attributes
-    ----------
-    index : int
-        Index of the first value of the new level.
-    before, after : float
-        Means of the values from the previous change to this change, and from this change to the next change.
-    p_value : float
-        Share of the permutations of the searched values whose largest difference is at least as large, in (0, 1].
-    """
-
-    index: int
-    before: float
-    after: float
-    p_value: float
-
-
-def permuted_steps(values: Floats, level: float = LEVEL) -> list[Step]:
+def permuted_steps(values: Floats, level: float = LEVEL) -> list[ChangePoint]:
     """Find the changes of level of a series of exchangeable values.
 
     Parameters
@@ -61,8 +41,9 @@ def permuted_steps(values: Floats, level: float = LEVEL) -> list[Step]:
 
     Returns
     -------
-    list of Step
-        Changes in order of time.
+    list of ChangePoint
+        Changes in order of time. The p-value of a change is the share of the permutations of the searched values whose
+        largest difference is at least as large, in (0, 1].
 
     Notes
     -----
@@ -84,7 +65,9 @@ def permuted_steps(values: Floats, level: float = LEVEL) -> list[Step]:
     found = sorted(_divided(series, 0, len(series), level, np.random.default_rng(len(series))))
     edges = [0, *(index for index, _ in found), len(series)]
     return [
-        Step(index, float(series[edges[place] : index].mean()), float(series[index : edges[place + 2]].mean()), p_value)
+        ChangePoint(
+            index, float(series[edges[place] : index].mean()), float(series[index : edges[place + 2]].mean()), p_value
+        )
         for place, (index, p_value) in enumerate(found)
     ]
 
