@@ -39,6 +39,7 @@ from towtank.analysis.unfinished import Unfinished
 from towtank.analysis.user_groups import UserGroup
 from towtank.documents import document_of, has_form, record_of
 from towtank.load_level import Load
+from towtank.results import Damage
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,6 @@ class RunVerdict:
     level: VerdictLevel = "invalid"
     reasons: Sequence[Annotated[Mapping[str, Any], has_form(DoubtForm)]] = ()
     not_checked: tuple[NotChecked, ...] = ()
-
-
-@dataclass(frozen=True)
-class Damage:
-    """Damage in the streams of a run: True if the end of a stream is incomplete, and the number of unreadable lines."""
-
-    torn_tail: bool = False
-    bad_lines: int = 0
 
 
 @dataclass(frozen=True)

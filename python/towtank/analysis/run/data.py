@@ -15,13 +15,12 @@ from towtank.analysis.audit.asked import moves
 from towtank.analysis.limits.found import Found, search_of_run, settled_before, stage_of
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.recovery import StudyEvent
-from towtank.analysis.run_summary import Damage
 from towtank.analysis.service_logs import ServiceLog
 from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows import window as windows
 from towtank.analysis.windows.by_stage import asked_stage
 from towtank.analysis.windows.window import Window
-from towtank.results import EngineForm, Recording, Records, segments
+from towtank.results import Damage, EngineForm, Recording, Records, segments
 
 
 @dataclass
