@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from towtank.analysis.system.entries import Consumer
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 from towtank.units import format_data_rate
@@ -79,31 +80,6 @@ class SharedCpus:
         return " and ".join(sorted(self.tiers))
 
 
-@dataclass(frozen=True)
-class Consumer:
-    """Tier with its CPU use. The names of the fields are those of the keys in a run summary.
-
-    Attributes
-    ----------
-    tier, host : str
-    cpus_used : float or None
-        CPU use of the tier; None if not observed. [1]
-    cpus : sequence of int or None
-        Numbers of the CPUs to which the tier is pinned; empty or None if it is not pinned.
-    """
-
-    tier: str
-    host: str
-    cpus_used: float | None
-    cpus: Sequence[int] | None
-
-    def counts_in(self, used: float) -> bool:
-        """Return True if the tier accounts for at least the share `_PART_OF_USE` of `used`, which is the CPU use of all
-        tiers that share CPUs.
-        """
-        return (self.cpus_used or 0.0) >= _PART_OF_USE * used
-
-
 _PART_OF_USE = 0.05
 """Smallest share of the use of shared CPUs with which a tier counts as a user of them, in (0, 1)."""
 _CONSUMER = tuple(field.name for field in fields(Consumer))
@@ -142,7 +118,7 @@ def shared_cpus(summary: Mapping[str, Any]) -> SharedCpus | None:
 
 def _shared_by(cpus: int, group: Sequence[Consumer]) -> SharedCpus | None:
     used = sum(consumer.cpus_used or 0.0 for consumer in group)
-    counting = [consumer for consumer in group if used and consumer.counts_in(used)]
+    counting = [consumer for consumer in group if used and (consumer.cpus_used or 0.0) >= _PART_OF_USE * used]
     if len({consumer.host for consumer in counting}) < 2:
         return None
     return SharedCpus(cpus, used, tuple(consumer.tier for consumer in counting))
