@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import BaseModel
 
+from towtank.model import FitAssumption
 from towtank.report import format as people
 from towtank.report.content import sizing as section
 from towtank.report.content import sizing_result as sizing
@@ -34,7 +35,7 @@ from towtank.sizing import (
     step_text,
 )
 from towtank.sizing.interval import Interval
-from towtank.sizing.result import Assumption, DateEnds, LoadResult, MeasuredRange, SearchCounts
+from towtank.sizing.result import DateEnds, LoadResult, MeasuredRange, SearchCounts
 
 Part = TypeVar("Part", bound=BaseModel)
 
@@ -270,7 +271,7 @@ TRUST = {
     "times_measured": 2.5,
     "model": "curve",
     "held_out_error": None,
-    "assumptions": [Assumption(assumes="a", tested="no")],
+    "assumptions": [FitAssumption(assumes="a", tested="no")],
     "doubts": ["d"],
     "rests_on": [
         Rest(part="growth", origin="given", counted=True, text="t"),

@@ -36,7 +36,6 @@ from towtank.model import (
     solve_models,
     written_model,
 )
-from towtank.sizing.result import Assumption
 from towtank.sizing.scores import scores
 
 MODEL_CHOICES = ("auto", "network", "curve")
@@ -57,7 +56,7 @@ class Basis:
         Name of the source as given by the user.
     fitted : FittedFile or None
         Measurements behind the model; None for a model that was not fitted.
-    assumptions : tuple of Assumption
+    assumptions : tuple of FitAssumption
         Assumptions of the fit.
     why : str
         Reason why this kind of model was fitted to results; empty for a model file.
@@ -74,7 +73,7 @@ class Basis:
     source: str
     document: EngineModel
     fitted: FittedFile | None = None
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[FitAssumption, ...] = ()
     why: str = ""
     doubts: tuple[str, ...] = ()
     guess: str = ""
@@ -282,8 +281,7 @@ def _of_text(
     node = problem.tree.child("fitted")
     assert node is not None
     fitted = FittedFile.model_validate(node.plain())
-    tested = tuple(Assumption(assumes=each.assumes, tested=each.tested) for each in assumptions)
-    return _of_fitted(Basis(str(source), problem.document, fitted, tested, why, doubts))
+    return _of_fitted(Basis(str(source), problem.document, fitted, tuple(assumptions), why, doubts))
 
 
 def _assumptions(answer: CurveAnswer) -> Iterable[FitAssumption]:

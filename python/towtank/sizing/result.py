@@ -17,6 +17,7 @@ from pydantic import (
     model_serializer,
 )
 
+from towtank.model import FitAssumption
 from towtank.sizing.interval import Interval, interval_document, interval_of
 
 SCHEMA: Literal["towtank/size/1"] = "towtank/size/1"
@@ -315,13 +316,6 @@ class MeasuredRange(_Part):
     throughput_per_s: Number
 
 
-class Assumption(_Part):
-    """Assumption of a sizing, and the test that was made of it."""
-
-    assumes: str
-    tested: str
-
-
 class Rest(_Part):
     """Input on which the sizing rests, its origin, and True if the probability includes its uncertainty."""
 
@@ -340,7 +334,7 @@ class TrustResult(_Part):
     range: str
     held_out_error: Number | None
     held_out_interval: tuple[Number | None, Number | None] | None = None
-    assumptions: tuple[Assumption, ...]
+    assumptions: tuple[FitAssumption, ...]
     model: str = ""
     model_why: str | None = None
     times_measured: Number | None = None

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from towtank.errors import MeasurementError
 from towtank.estimates import few_digits, number_estimate, relative_error
-from towtank.model import EXACT_PERCENTILES, MISS_LIMIT, FittedFile, servers_of
+from towtank.model import EXACT_PERCENTILES, MISS_LIMIT, FitAssumption, FittedFile, servers_of
 from towtank.sizing.evaluate import COARSE, CORRECTED, Job, Outcome, outcomes
 from towtank.sizing.growth import GrowthModel, HistoricGrowth
 from towtank.sizing.interval import Interval, rate_text, share_text
 from towtank.sizing.limit_search import Limits
 from towtank.sizing.question import Question
 from towtank.sizing.rests import rests_on
-from towtank.sizing.result import Assumption, MeasuredRange, TrustResult
+from towtank.sizing.result import MeasuredRange, TrustResult
 from towtank.sizing.search import Found, Search
 from towtank.sizing.settle import SizingProblem
 from towtank.sizing.trend import SURE
@@ -301,14 +301,14 @@ def _doubts_of_simulations(question: Question, answer: Found) -> list[str]:
     return doubts
 
 
-def _assumptions(question: Question) -> tuple[Assumption, ...]:
+def _assumptions(question: Question) -> tuple[FitAssumption, ...]:
     known = list(question.basis.assumptions) or [
-        Assumption(assumes="demands do not depend on the load", tested="no: they come from a model file")
+        FitAssumption(assumes="demands do not depend on the load", tested="no: they come from a model file")
     ]
     several = any(tier.scales for tier in question.tiers)
     if several:
         known.append(
-            Assumption(
+            FitAssumption(
                 assumes="the balancer sends every visit to each node with the same probability",
                 tested="no: a balancer that considers the queues does better",
             )
@@ -322,7 +322,7 @@ def _assumptions(question: Question) -> tuple[Assumption, ...]:
             if (ratios := question.correction(check)) is not None
         )
         known.append(
-            Assumption(
+            FitAssumption(
                 assumes="computed percentiles are multiplied by the ratio of measured to computed percentiles: "
                 f"{corrections}",
                 tested="at the measured levels",
@@ -330,6 +330,6 @@ def _assumptions(question: Question) -> tuple[Assumption, ...]:
         )
     if len(corrected) < len(percentiles):
         known.append(
-            Assumption(assumes="service times vary as the model states: exponentially by default", tested="no")
+            FitAssumption(assumes="service times vary as the model states: exponentially by default", tested="no")
         )
     return tuple(known)
