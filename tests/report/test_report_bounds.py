@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from towtank.analysis import AuditTest, Configuration, TierAtLoad
-from towtank.documents import record_of
+from towtank.analysis import AuditTest, Configuration, Objective, TierAtLoad
 from towtank.model import HeldOutLevel, PredictedBand
 from towtank.report.content import audit, prediction, tables
 from towtank.report.figures import (
@@ -250,7 +249,7 @@ def test_transactions_whose_shares_differ_most_are_named() -> None:
     ],
 )
 def test_an_objective_of_all_loads_is_drawn(objective: dict[str, Any], drawn: bool) -> None:
-    assert record_of(answer.Objective, objective).is_drawn is drawn
+    assert answer.is_drawn(Objective.read(objective)) is drawn
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from towtank.analysis.load_point import FoundLimit, LoadPoint, TierAtLoad, TransactionAtLoad
     from towtank.analysis.measurement import DRAIN_STAGE, MeasuredColumn, Measurement
     from towtank.analysis.missing_checks import not_checked
-    from towtank.analysis.objective import is_scoped
+    from towtank.analysis.objective import Objective, is_scoped
     from towtank.analysis.objective_runs import FAR_FROM_LIMIT
     from towtank.analysis.objectives import estimate_at, metric_of_objective
     from towtank.analysis.recovery import EventResult, Losses

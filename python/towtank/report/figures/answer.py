@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from towtank.analysis import Objective
 from towtank.digging import dig
-from towtank.documents import record_of
 from towtank.estimates import FEW_DIGITS
 from towtank.report import format as people
 from towtank.report import theme, vega
@@ -35,32 +35,6 @@ _TRIANGLES: dict[bool, Mark] = {
     False: {"filled": True},
     True: {"filled": False, "fill": "white", "strokeWidth": 2},
 }
-
-
-@dataclass(frozen=True)
-class Objective:
-    """Objective in the study's description, with the load, transaction, phase and windows to which it is restricted."""
-
-    text: str = ""
-    metric: str = ""
-    value: float | None = None
-    transaction: str | None = None
-    phase: str | None = None
-    every_s: float | None = None
-    users: float | None = None
-    rate: float | None = None
-
-    @property
-    def statistic(self) -> str:
-        """Statistic of the response times that the objective limits, such as `p95`."""
-        return self.metric.removesuffix("_s").removeprefix("response_time.")
-
-    @property
-    def is_drawn(self) -> bool:
-        """True if the objective limits the response time of all transactions, and applies to every load."""
-        restricted = (self.transaction, self.phase, self.every_s, self.users, self.rate)
-        is_for_all = all(each is None for each in restricted)
-        return is_for_all and self.statistic in _STATISTICS and self.value is not None and self.value > 0
 
 
 @dataclass(frozen=True)
@@ -91,12 +65,17 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    objectives = (record_of(Objective, each) for each in results.study.get("objectives") or ())
-    objective = next((each for each in objectives if each.is_drawn), None)
-    statistic = "mean" if objective is None else objective.statistic
+    objective = next(filter(is_drawn, map(Objective.read, results.study.get("objectives") or ())), None)
+    statistic = "mean" if objective is None else objective.quantity
     rates = throughput.compute(results)
     times = series.response_time_of(results, statistic)
     return Numbers(rates, times, statistic, objective, _knees(results, rates))
+
+
+def is_drawn(objective: Objective) -> bool:
+    """Return True if an objective limits the response time of all transactions, and applies to every load."""
+    is_for_all = not objective.is_scoped and objective.transaction is None and objective.load is None
+    return is_for_all and objective.quantity in _STATISTICS and objective.limit is not None and objective.limit > 0
 
 
 def _knees(results: Results, rates: throughput.Numbers) -> list[Knee]:
@@ -181,9 +160,9 @@ def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: 
     """Return layers of a line at the limit of the objective, or of its name at the edge if the limit is beyond the
     axis.
     """
-    if numbers.objective is None or numbers.objective.value is None:
+    if numbers.objective is None or numbers.objective.limit is None:
         return []
-    axis, value = panel.time_axis(title, times, _TIMES_HEIGHT), numbers.objective.value * factor
+    axis, value = panel.time_axis(title, times, _TIMES_HEIGHT), numbers.objective.limit * factor
     scale: Scale = axis["scale"] or {}
     low, high = map(float, scale.get("domain", (0.0, scale.get("domainMax", value))))
     words = numbers.objective.text or "objective"
