@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         read_baseline,
         side_of,
     )
-    from towtank.analysis.connections import ConnectionTimes, Waits
+    from towtank.analysis.connections import Connections, ConnectionTimes, Waits
     from towtank.analysis.deciding import OpenQuestion, open_questions
     from towtank.analysis.diagnoses import Diagnoses, diagnoses_of
     from towtank.analysis.diagnosis import Cause, Diagnosis, Place
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from towtank.analysis.recovery import EventResult, Losses
     from towtank.analysis.relaxed_limits import relaxed_words
     from towtank.analysis.run import RunData, read_run, summarize_run
-    from towtank.analysis.run_summary import RunSummary
+    from towtank.analysis.run_summary import NotChecked, RunSummary
     from towtank.analysis.run_summary_forms import DatabaseWork, IndexAdvice, SqlStatement
     from towtank.analysis.service_logs import LogGroup
     from towtank.analysis.statistics import looks_independent, ratio_interval, standard_error_of

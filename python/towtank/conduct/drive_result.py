@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from towtank.analysis import DoubtLevel
+from towtank.analysis import Connections, DoubtLevel, NotChecked
 
 Counts = dict[str, int]
 Times = dict[str, float | None]
@@ -22,12 +22,6 @@ class DriveDoubt(_Part):
     hint: str | None = None
 
 
-class NotChecked(_Part):
-    """Check that could not be made."""
-
-    check: str
-
-
 class DriveTransaction(_Part):
     """Numbers of executions and of failures [1], throughput [1/s] and response times [ms] of a transaction."""
 
@@ -43,33 +37,6 @@ class DriveEstimates(_Part):
     throughput_per_s: dict[str, object] = {}
     response_time_s: dict[str, object] = {}
     exchange_time_s: dict[str, object] = {}
-
-
-class OpeningTime(_Part):
-    """Mean and 99th percentile of a time. [s]"""
-
-    mean: float
-    p99: float
-
-
-class PoolWait(_Part):
-    """Waits for a connection of the pool: number of requests that waited [1], their share [ratio], and mean and 99th
-    percentile of the waits [s], which are None if no request waited.
-    """
-
-    waited: int
-    share_waited: float
-    mean: float | None = None
-    p99: float | None = None
-
-
-class DriveConnections(_Part):
-    """Number of opened connections [1], times to open them, and waits for a free connection."""
-
-    opened_in_run: int = 0
-    connect_time_s: OpeningTime | None = None
-    tls_time_s: OpeningTime | None = None
-    wait_time_s: PoolWait | None = None
 
 
 class DriveGenerator(_Part):
@@ -107,5 +74,5 @@ class DriveResult(_Part):
     connect_failures: Counts | None = None
     broken_answers: Counts | None = None
     unsendable: Counts | None = None
-    connections: DriveConnections | None = None
+    connections: Connections | None = None
     generator: DriveGenerator
