@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from towtank.model import (
     EngineModel,
@@ -27,6 +27,9 @@ from towtank.sizing.load import Load
 from towtank.sizing.network import Layout, on_layouts
 from towtank.sizing.question import Check, Question
 from towtank.sizing.tiers import Candidate
+
+if TYPE_CHECKING:
+    from towtank.sizing.drawn import Intervals
 
 BATCH = 2000
 """Number of models that are solved in one call of the engine; together they are a few megabytes of JSON. [1]"""
@@ -67,16 +70,6 @@ class Job:
     demand: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
     boost: Mapping[str, int] = field(default_factory=dict)
     scale: Factors = field(default_factory=dict)
-
-
-class Spread(Protocol):
-    """Interface of objects with an interval for the value of each objective and for each utilization."""
-
-    @property
-    def values(self) -> tuple[Interval, ...]: ...
-
-    @property
-    def utilization(self) -> Mapping[str, Interval]: ...
 
 
 @dataclass(frozen=True)
@@ -151,7 +144,7 @@ class Outcome:
         """Return True if all objectives and all utilization limits hold."""
         return self.used(question) <= 1 + ROUNDING and not self.too_busy(question)
 
-    def misses(self, question: Question, intervals: Spread | None = None) -> list[str]:
+    def misses(self, question: Question, intervals: Intervals | None = None) -> list[str]:
         """Return a text for each violated objective and each exceeded utilization limit."""
         if self.why_not:
             return [self.why_not]
@@ -167,7 +160,7 @@ class Outcome:
             for name in self.too_busy(question)
         ]
 
-    def interval(self, number: int, intervals: Spread | None = None) -> Interval | None:
+    def interval(self, number: int, intervals: Intervals | None = None) -> Interval | None:
         """Return the 95 % interval of an objective's value. [s] or [1/s]
 
         The interval is taken from `intervals` if given, and otherwise from the simulation of the candidate.
@@ -180,7 +173,7 @@ class Outcome:
         unscaled = self.values[number] / factor.value
         return Interval(unscaled * factor.low, unscaled * factor.high).around(self.values[number])
 
-    def shown(self, question: Question, number: int, intervals: Spread | None = None) -> str:
+    def shown(self, question: Question, number: int, intervals: Intervals | None = None) -> str:
         """Render the value of an objective, with its confidence interval if known."""
         return shown_value(question.checks[number], self.values[number], self.interval(number, intervals))
 
