@@ -32,6 +32,13 @@ def document_without_none(record: object) -> dict[str, object]:
     return {key: value for key, value in document_of(record).items() if value is not None}
 
 
+class Sparse:
+    """Base class of records whose JSON object has no fields that are None."""
+
+    def document(self) -> dict[str, object]:
+        return document_without_none(self)
+
+
 def record_of(kind: type[_Record], document: Mapping[str, Any]) -> _Record:
     """Read a dataclass from a JSON object. A key that is missing or malformed gets the default of its field; of a list
     of JSON objects, only the malformed ones are left out.

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.documents import document_without_none
+from towtank.documents import Sparse
 
 
 @dataclass(frozen=True)
-class PlannedStage:
+class PlannedStage(Sparse):
     """Stage of a load. Exactly one of `users`, `rate`, `users_by_group`, `rates_by_group` and `rates` is given.
 
     Attributes
@@ -58,13 +58,9 @@ class PlannedStage:
         users, rate = (int(amount), None) if closed else (None, amount)
         return cls(name, phase, level, duration_s, users, rate, until=until)
 
-    def document(self) -> dict[str, object]:
-        """Return the stage as in the plan, and as in a command that appends it."""
-        return document_without_none(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedLoad:
+class PlannedLoad(Sparse):
     """Load of a run, `closed` or `open`. The arrival process (`constant` or `poisson`) and the longest backlog are
     those of an open load; else they are None. `users_at_most` and `backlog_at_most` are the largest number of users,
     and of arrivals that wait for a user. [1]
@@ -80,10 +76,6 @@ class PlannedLoad:
     def planned_s(self) -> float:
         """Planned length of the load. [s]"""
         return float(sum(stage.duration_s for stage in self.stages))
-
-    def document(self) -> dict[str, object]:
-        """Return the entry `load` of the plan."""
-        return {**document_without_none(self), "stages": [stage.document() for stage in self.stages]}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from towtank.analysis.load import throughput
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode
-from towtank.documents import document_without_none
+from towtank.documents import Sparse
 from towtank.results import EngineForm
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -30,7 +30,7 @@ class ConnectionTimes:
 
 
 @dataclass(frozen=True)
-class Waits:
+class Waits(Sparse):
     """Waits of requests for a pooled connection. Numbers of requests [1], shares in [0, 1], and times of the requests
     that waited [s]. A value that is None is left out of the document.
     """
@@ -45,9 +45,6 @@ class Waits:
     p99: float | None = None
     max: float | None = None
     histogram: str | None = None
-
-    def document(self) -> dict[str, object]:
-        return document_without_none(self)
 
 
 @dataclass(frozen=True)

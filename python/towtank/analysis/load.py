@@ -22,7 +22,7 @@ from towtank.analysis.statistics import (
 from towtank.analysis.statistics.estimates import CONFIDENCE, NO_ESTIMATE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 from towtank.analysis.timed_histograms import TimedHistograms
-from towtank.documents import document_without_none
+from towtank.documents import Sparse
 
 # No rate is computed for the last recorded interval if it is shorter than this, because the rate would be mostly
 # chance. All other intervals last one second. [s]
@@ -216,7 +216,7 @@ class PhaseEstimates:
 
 
 @dataclass(frozen=True)
-class TransactionInPhase:
+class TransactionInPhase(Sparse):
     """Number [1], mean and p95 [s] of a transaction's response times in a phase of the load; `estimates` only in a
     ramp.
     """
@@ -226,9 +226,6 @@ class TransactionInPhase:
     p95_s: float
     histogram: str | None = None
     estimates: PhaseEstimates | None = None
-
-    def document(self) -> dict[str, object]:
-        return document_without_none(self)
 
 
 @dataclass(frozen=True)

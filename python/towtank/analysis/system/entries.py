@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
-from towtank.documents import document_of, document_without_none
+from towtank.documents import Sparse, document_of, document_without_none
 
 Number = int | float
 Rates = Mapping[str, float | None]
@@ -16,7 +16,7 @@ Rates = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
-class BusyTask:
+class BusyTask(Sparse):
     """Busiest process or thread of a tier: its name and CPU use [1], and shares of time in [0, 1]. Only threads have
     `waits`.
     """
@@ -27,9 +27,6 @@ class BusyTask:
     most: float
     share_of_time_full: float
     waits: float | None = None
-
-    def document(self) -> dict[str, object]:
-        return document_without_none(self)
 
 
 @dataclass(frozen=True)
@@ -272,16 +269,13 @@ class OtherPrograms:
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Sparse):
     """Metric that a service reported: rate of a counter [1/s], or mean and maximum of a gauge."""
 
     kind: str = ""
     per_s: float | None = None
     mean: float | None = None
     max: float | None = None
-
-    def document(self) -> dict[str, object]:
-        return document_without_none(self)
 
 
 NO_METRIC = Metric()

@@ -15,7 +15,7 @@ import numpy as np
 
 from towtank.analysis import percent_text
 from towtank.distributions import f_tail
-from towtank.documents import document_of
+from towtank.documents import Sparse, document_of
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import WIDER, ScalabilityLaw
@@ -55,7 +55,7 @@ class FitTest:
 
 
 @dataclass(frozen=True)
-class HeldOutPoint:
+class HeldOutPoint(Sparse):
     """Point that was left out of a fit, with the prediction of the fit.
 
     Attributes
@@ -77,10 +77,6 @@ class HeldOutPoint:
     measured_response_s: float | None = None
     predicted_response_s: float | None = None
     response_error: float | None = None
-
-    def document(self) -> dict[str, object]:
-        """Return the point as a JSON object, without unknown response times."""
-        return {name: value for name, value in document_of(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from towtank.documents import document_of
+from towtank.documents import Sparse, document_of
 from towtank.model.capacity_file import FitAssumption, FittedBands
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import FARTHEST, LINEAR
@@ -50,7 +50,7 @@ class PredictedValue(Bands):
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(Sparse):
     """Prediction of a fitted curve at one load [1] or [1/s], which is `measured`, `between` or `beyond` the measured
     loads. The throughput [1/s] is None if the prediction is refused, for the reason `refused`; the response time [s] is
     None if N / X - Z is too imprecise. `bound` is `upper` if the true system may serve less than the curve.
@@ -62,10 +62,6 @@ class Prediction:
     response_s: PredictedValue | None = None
     bound: str | None = None
     refused: str | None = None
-
-    def document(self) -> dict[str, object]:
-        """Return the prediction as a JSON object, without unknown values."""
-        return {name: value for name, value in document_of(self).items() if value is not None}
 
 
 def farthest(candidate: CurveCandidate) -> tuple[float, str]:
