@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from towtank import units
 from towtank.errors import Fault
@@ -27,6 +28,7 @@ from towtank.yamlfile import Document, Node, Path_, fault_at
 RUNS_AT_MOST = 100_000
 
 
+@dataclass(frozen=True)
 class StudyCheck:
     """Validates one variant of a study: the study file alone, or with one preset applied.
 
@@ -35,28 +37,16 @@ class StudyCheck:
     study file and of all its presets.
     """
 
-    def __init__(
-        self,
-        study: StudyFile,
-        tree: Node,
-        written: Node,
-        system: Document | None,
-        workload: Document | None,
-        *,
-        system_is_right: bool,
-        workload_is_right: bool,
-        levels: Mapping[str, Sequence[str]],
-        loads: Levels,
-    ) -> None:
-        self.study = study
-        self.tree = tree
-        self.written = written
-        self.system = system
-        self.workload = workload
-        self.system_is_right = system_is_right
-        self.workload_is_right = workload_is_right
-        self.levels = levels
-        self.loads = loads
+    study: StudyFile
+    tree: Node
+    written: Node
+    system: Document | None
+    workload: Document | None
+    _: KW_ONLY
+    system_is_right: bool
+    workload_is_right: bool
+    levels: Mapping[str, Sequence[str]]
+    loads: Levels
 
     def faults(self) -> list[Fault]:
         """Return all faults, sorted by position."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from towtank.spelling import Misspelt, meant, misnamed
 from towtank.study.claim_holds import AtLevels, read_holds
@@ -29,6 +30,7 @@ ENDS = ("first", "last", "lowest", "highest")
 Wrong = tuple[Path_, str, bool]
 
 
+@dataclass(frozen=True)
 class ClaimsCheck:
     """Checks the claims of one variant of a study: the study file alone, or with one preset applied.
 
@@ -37,17 +39,10 @@ class ClaimsCheck:
     invalid value.
     """
 
-    def __init__(
-        self,
-        claims: Sequence[Claim],
-        levels: Mapping[str, Sequence[str]],
-        names: Names,
-        is_written: Callable[[Path_], bool],
-    ) -> None:
-        self.claims = claims
-        self.levels = levels
-        self.names = names
-        self.is_written = is_written
+    claims: Sequence[Claim]
+    levels: Mapping[str, Sequence[str]]
+    names: Names
+    is_written: Callable[[Path_], bool]
 
     def wrongs(self) -> Iterator[Wrong]:
         """Yield each fault of the claims as a tuple of its path, its message, and True if the key instead of the value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mimetypes
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +23,17 @@ _TEXT = "text/plain; charset=utf-8"
 _BYTES = "application/octet-stream"
 
 
+@dataclass(frozen=True)
 class RequestWriter:
     """Compiles HTTP requests to operations of the engine's plan. `variable` and `list_` return the index of a variable
     and of a list. File names are relative to `folder`.
     """
 
-    def __init__(
-        self,
-        writer: Writer,
-        variable: Callable[[str], int],
-        list_: Callable[[str], int],
-        defaults: Defaults,
-        folder: Path,
-    ) -> None:
-        self._writer = writer
-        self._variable = variable
-        self._list = list_
-        self._defaults = defaults
-        self._folder = folder
+    writer: Writer
+    variable: Callable[[str], int]
+    list_: Callable[[str], int]
+    defaults: Defaults
+    folder: Path
 
     def write(
         self, request: Request, step: int, target: int, login: tuple[str, str] | None = None
@@ -61,11 +55,11 @@ class RequestWriter:
             "checks": self._checks(request.check) if request.check is not None else [],
             "timeout_s": request.timeout,
             "on_failure": request.on_failure,
-            **note_part(request, self._writer.write),
+            **note_part(request, self.writer.write),
         }
 
     def _path(self, request: Request) -> list[Any]:
-        path = self._writer.write(request.path)
+        path = self.writer.write(request.path)
         if request.query:
             append_text(path, "&" if "?" in request.path else "?")
             extend(path, self._fields(request.query))
@@ -76,7 +70,7 @@ class RequestWriter:
         written: list[Any] = []
         for index, (name, value) in enumerate(fields.items()):
             append_text(written, ("&" if index else "") + percent_encoded(name) + "=")
-            extend(written, self._writer.write(value, "url", literal=percent_encoded))
+            extend(written, self.writer.write(value, "url", literal=percent_encoded))
         return written
 
     def _headers(self, request: Request) -> list[Any]:
@@ -84,9 +78,9 @@ class RequestWriter:
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
         headers: dict[str, tuple[str, str]] = {}
-        for source in (self._defaults.headers, named, request.headers):
+        for source in (self.defaults.headers, named, request.headers):
             headers.update({name.lower(): (name, value) for name, value in source.items()})
-        return [[name, self._writer.write(value)] for name, value in headers.values()]
+        return [[name, self.writer.write(value)] for name, value in headers.values()]
 
     @staticmethod
     def _content_type(request: Request) -> str | None:
@@ -104,15 +98,15 @@ class RequestWriter:
         """Return the login for Basic authorization. The first login that exists is used: of the request, the defaults,
         or the target's address.
         """
-        auth = self._defaults.auth if request.auth is None else request.auth
+        auth = self.defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):
             return {"user": [login[0]], "password": [login[1]]}
         if not isinstance(auth, Auth):
             return None
-        return {"user": self._writer.write(auth.user), "password": self._writer.write(auth.password)}
+        return {"user": self.writer.write(auth.user), "password": self.writer.write(auth.password)}
 
     def _authorizes(self, request: Request) -> bool:
-        return "authorization" in {name.lower() for name in (*self._defaults.headers, *request.headers)}
+        return "authorization" in {name.lower() for name in (*self.defaults.headers, *request.headers)}
 
     def _body(self, request: Request) -> dict[str, object] | None:
         if request.form is not None:
@@ -120,7 +114,7 @@ class RequestWriter:
         if request.json_ is not None:
             return {"kind": "text", "template": self._json(request.json_)}
         if request.body is not None:
-            return {"kind": "text", "template": self._writer.write(request.body)}
+            return {"kind": "text", "template": self.writer.write(request.body)}
         if request.file is not None:
             return {"kind": "file", "path": self._file(request.file)}
         if request.multipart is not None:
@@ -128,13 +122,13 @@ class RequestWriter:
         return None
 
     def _file(self, name: str) -> str:
-        return files.engine_path((self._folder / name).resolve())
+        return files.engine_path((self.folder / name).resolve())
 
     def _json(self, value: Any) -> list[Any]:
         """Return a JSON value as a template, written without blanks."""
         written: list[Any] = []
         if isinstance(value, str):
-            extend(written, ['"', *self._writer.write(value, "json", literal=_inside_json), '"'])
+            extend(written, ['"', *self.writer.write(value, "json", literal=_inside_json), '"'])
         elif isinstance(value, dict):
             for index, (key, inner) in enumerate(value.items()):
                 append_text(written, ("," if index else "{") + json.dumps(key, ensure_ascii=False) + ":")
@@ -152,7 +146,7 @@ class RequestWriter:
     def _part(self, name: str, part: Part) -> dict[str, object]:
         written: dict[str, object] = {
             "name": name,
-            "filename": None if part.filename is None else self._writer.write(part.filename),
+            "filename": None if part.filename is None else self.writer.write(part.filename),
             "content_type": part.content_type,
         }
         if part.file is not None:
@@ -161,12 +155,12 @@ class RequestWriter:
             return {**written, "file": self._file(part.file)}
         if part.generated is not None:
             return {**written, "generated": {"bytes": part.generated.size, "form": part.generated.form}}
-        return {**written, "content": self._writer.write(part.value or "")}
+        return {**written, "content": self.writer.write(part.value or "")}
 
     def _extract(self, name: str, spec: Extract) -> dict[str, object]:
         source, expression = next((key, value) for key, value in spec.source.items() if value is not None)
         return {
-            "into": {"list": self._list(name)} if spec.fills_list else {"variable": self._variable(name)},
+            "into": {"list": self.list_(name)} if spec.fills_list else {"variable": self.variable(name)},
             "from": source,
             "expression": "" if source == "status" else expression,
             "pick": spec.pick,
@@ -181,14 +175,14 @@ class RequestWriter:
         if check.size is not None:
             written.append({"kind": "size", **bounds_of(check.size)})
         for texts, negated in ((check.contains, False), (check.not_contains, True)):
-            written += [{"kind": "contains", "text": self._writer.write(text), "not": negated} for text in texts]
+            written += [{"kind": "contains", "text": self.writer.write(text), "not": negated} for text in texts]
         for patterns, negated in ((check.regex, False), (check.not_regex, True)):
             written += [{"kind": "regex", "pattern": pattern, "not": negated} for pattern in patterns]
         for path, value in check.json_.items():
-            equals = None if value is None else self._writer.write(value)
+            equals = None if value is None else self.writer.write(value)
             written.append({"kind": "json", "expression": path, "equals": equals})
         for name, value in check.header.items():
-            written.append({"kind": "header", "name": name, "contains": self._writer.write(value)})
+            written.append({"kind": "header", "name": name, "contains": self.writer.write(value)})
         return written
 
 
