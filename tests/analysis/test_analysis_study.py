@@ -87,7 +87,7 @@ def test_configurations_and_points_follow_the_levels(summary):
 
 
 @pytest.mark.parametrize("damaged", ["zzz", 5, ["users"], None])
-def test_a_load_factor_that_is_no_factor_is_replaced_by_that_of_the_runs(damaged):
+def test_a_load_factor_that_is_no_factor_is_replaced_by_a_factor_that_sets_the_load(damaged):
     factors = [{"name": "search_index", "levels": ["present"]}, {"name": "users", "levels": ["10"], "numeric": [10]}]
     assert question_of({"study": {"factors": factors, "load_factor": damaged}}, []).load_factor == "users"
 

@@ -78,7 +78,7 @@ class SqlStatement:
     seconds: _Number
     rows: _Number
     plan: tuple[str, ...] | None = None
-    no_plan_because: str = ""
+    no_plan_because: str | None = ""
 
 
 @dataclass(frozen=True)

@@ -342,7 +342,8 @@ def _without_copies(runs: Iterable[kept.Document]) -> Iterator[kept.Document]:
 
 def question_of(manifest: Mapping[str, object], runs: Sequence[RunSummary]) -> Question:
     """Return factors, objectives and design of a study from its manifest. If the manifest has no factors, they are
-    derived from the runs.
+    derived from the runs. A load factor that is neither a factor nor a kind of load is replaced by the factor that is
+    one.
     """
     found = dig(manifest, "study")
     study = found if isinstance(found, Mapping) else {"name": found}

@@ -219,11 +219,11 @@ _OF_SIZED_HOSTS = (
 
 @dataclass(frozen=True)
 class Consumer:
-    """CPU use of a tier, and the real CPUs to which it is pinned. [1]"""
+    """CPU use of a tier, and the real CPUs to which it is pinned. [1] In a damaged summary, the CPU use may be None."""
 
     tier: str
     host: str | None
-    cpus_used: float
+    cpus_used: float | None
     cpus: tuple[int, ...] = ()
 
 

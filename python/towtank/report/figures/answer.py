@@ -74,7 +74,8 @@ def compute(results: Results) -> Numbers:
 
 def is_drawn(objective: Objective) -> bool:
     """Return True if an objective limits the response time of all transactions, and applies to every load."""
-    is_for_all = not objective.is_scoped and objective.transaction is None and objective.load is None
+    restrictions = (objective.transaction, objective.load, objective.of_limit)
+    is_for_all = not objective.is_scoped and all(each is None for each in restrictions)
     return is_for_all and objective.quantity in _STATISTICS and objective.limit is not None and objective.limit > 0
 
 

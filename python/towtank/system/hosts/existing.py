@@ -16,7 +16,7 @@ from towtank.system.hosts.host import Capabilities, StandingHost, Watching
 def _refuses(what: str) -> Callable[..., Any]:
     """Return a method that raises TargetError, because Towtank neither changes the machine nor has access to it.
 
-    The text names the refused action; `{}` stands for an argument of the method.
+    The text names the refused action; its replacement fields are for the positional arguments of the method.
     """
 
     def refuse(self: ExistingHost, *given: Any, **_: Any) -> NoReturn:
