@@ -99,7 +99,7 @@ def found_limit(runs: Sequence[RunSummary]) -> dict[str, object] | None:
     ]
     lowest = min(values, default=None)
     bare = LimitEstimate(lowest, lowest, n=len(values))
-    return {**common, **bare.document(), "is_lower_bound": lowest is not None}
+    return {**common, **vars(bare), "is_lower_bound": lowest is not None}
 
 
 def _over(found: Sequence[LimitEstimate]) -> LimitEstimate:
