@@ -14,23 +14,26 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     ModelWrapValidatorHandler,
     PlainSerializer,
+    ValidationInfo,
     model_validator,
 )
 
 from towtank.analysis.limits.estimate import TESTED
-from towtank.analysis.statistics.estimates import NO_ESTIMATE, RUNS, Estimate, estimate_from_document
-from towtank.documents import read_usable
+from towtank.analysis.statistics.estimates import NO_ESTIMATE, RUNS, Estimate
+from towtank.documents import NAMES_FAULTS, read_usable
 from towtank.estimates import few_digits, interval_texts
 from towtank.over_runs import Range
 
-Number = int | float
+# Larger whole numbers may not have a value as `float`.
+Number = float | Annotated[int, Field(ge=-(2**63), le=2**63)]
 _LEFT_OUT = ("users", "rate", "transaction", "tier", "part")
 
 
 def _estimate(found: object) -> object:
-    return estimate_from_document(found) if found is None or isinstance(found, Mapping) else found
+    return NO_ESTIMATE if found is None else dict(found) if isinstance(found, Mapping) else found
 
 
 Measured = Annotated[Estimate, BeforeValidator(_estimate), PlainSerializer(Estimate.document)]
@@ -46,8 +49,9 @@ class Part(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _without_malformed_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        return read_usable(handler, data) if isinstance(data, Mapping) else handler(data)
+    def _without_malformed_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        is_read = isinstance(data, Mapping) and info.context != NAMES_FAULTS
+        return read_usable(handler, data) if is_read else handler(data)
 
 
 class AtLoad(Part):
@@ -83,11 +87,12 @@ class ResponseTimes(Part):
     p90: Measured = NO_ESTIMATE
     p95: Measured = NO_ESTIMATE
     p99: Measured = NO_ESTIMATE
+    p99_9: Measured = Field(NO_ESTIMATE, alias="p99.9")
     max: Number | None = None
 
     def of(self, statistic: str) -> Estimate:
-        """Return a statistic by its name, such as `mean` or `p95`."""
-        found: Estimate = getattr(self, statistic)
+        """Return a statistic by its name, such as `mean` or `p99.9`."""
+        found: Estimate = getattr(self, statistic.replace(".", "_"))
         return found
 
 
@@ -111,8 +116,17 @@ class TransactionAtLoad(Part):
 
     throughput_per_s: Measured = NO_ESTIMATE
     mean_s: Measured = NO_ESTIMATE
+    p50_s: Measured = NO_ESTIMATE
+    p90_s: Measured = NO_ESTIMATE
     p95_s: Measured = NO_ESTIMATE
+    p99_s: Measured = NO_ESTIMATE
+    p99_9_s: Measured = Field(NO_ESTIMATE, alias="p99.9_s")
     errors_share: Number | None = None
+
+    def of(self, statistic: str) -> Estimate:
+        """Return a statistic of the response time by its name, such as `mean` or `p99.9`. [s]"""
+        found: Estimate = getattr(self, f"{statistic.replace('.', '_')}_s")
+        return found
 
     @property
     def was_done(self) -> bool:
@@ -157,6 +171,8 @@ class LoadPoint(AtLoad):
         Share of failed transactions. [ratio]
     status_codes : dict of str to dict of str to int
         Complete HTTP responses, by transaction and status code; None if not recorded.
+    think_time_s : float or None
+        Mean think time of a transaction. [s]
     pace_s, rested_page_s : float or None
         CPU time of a fixed amount of work, and of an access to a page of memory that was last used a second ago. [s]
     not_attributed : dict of str to CpuUse
@@ -176,6 +192,7 @@ class LoadPoint(AtLoad):
     errors_share: Number | None = None
     status_codes: dict[str, dict[str, int]] | None = None
     of_runs: OfRuns | None = None
+    think_time_s: Number | None = None
     elasticity: dict[str, float] | None = None
     pace_s: Number | None = None
     rested_page_s: Number | None = None
@@ -199,6 +216,14 @@ class LoadPoint(AtLoad):
     def suspect_runs(self) -> list[str]:
         """Names of the suspect runs."""
         return [run for run, verdict in zip(self.runs, self.verdicts, strict=False) if verdict == "suspect"]
+
+    def response_s(self, statistic: str, transaction: str | None = None) -> Estimate:
+        """Return a statistic of the response time of all transactions, or of those with a name; without a value if it
+        was not measured. [s]
+        """
+        if transaction is None:
+            return self.response_time_s.of(statistic)
+        return self.transactions.get(transaction, TransactionAtLoad()).of(statistic)
 
     def cpus_of(self, tier: str) -> Estimate:
         """Return the number of CPUs that a tier used; without a value if the point does not have the tier. [1]"""
