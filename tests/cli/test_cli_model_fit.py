@@ -259,6 +259,7 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
         (("fit", "usl", "RESULTS", "--x", "users"), "--x: must not be given with a results folder"),
         (("fit", "usl", "RESULTS", "--configuration", "nothing"), "--configuration: must be part of the label"),
         (("fit", "closed", "RESULTS", "--out", "m.yaml"), "must be given for one configuration"),
+        (("fit", "usl", "RUN"), "CSV|RESULTS: must be a CSV file, a results folder or its study-summary.json, got"),
         (("demands", "FILE"), "RESULTS: must be a results folder"),
     ],
 )
@@ -267,6 +268,7 @@ def test_wrong_command_lines(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # the current folder may not be writable
     places = {"FILE": str(DATA / "usl_specsdm91.csv"), "RESULTS": str(RESULTS_1), "FOLDER": str(tmp_path)}
+    places["RUN"] = str(RESULTS_1 / "runs" / "r001" / "summary.json")
     status, out, err = run(capsys, *(places.get(argument, argument) for argument in arguments))
     assert (status, out) == (2, "")
     assert words in err

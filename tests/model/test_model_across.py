@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from load_points import changed
 from quota_simulation import QuotaServer, closed_stations
 
-from towtank.analysis import NO_ESTIMATE, RunSummary, estimate_from_document
+from towtank.analysis import NO_ESTIMATE, LoadPoint, RunSummary
 from towtank.analysis.system.entries import SharedMachine
 from towtank.errors import ModelError
 from towtank.model.fitting.across import predict_across, write_prediction
@@ -74,7 +75,7 @@ def configuration(
         )
     machine = SharedMachine(cpus, cpus, None, NO_ESTIMATE, None, None, ()) if hosts else None
     read = [replace(RunSummary.read(run), machine=machine) for run in runs]
-    return Configuration("one", {"nodes": "one"}, points, runs=read)
+    return Configuration("one", {"nodes": "one"}, list(map(LoadPoint.model_validate, points)), runs=read)
 
 
 def test_an_exact_system_is_predicted_exactly() -> None:
@@ -172,9 +173,9 @@ def test_many_servers_of_many_are_as_many_as_they_are() -> None:
     rates = ClosedCurve(2, THINK).throughput(np.array([[DEMAND, OTHER]]), np.array(LOADS))[0]
     two = configuration()
     for number, (point, load, rate) in enumerate(zip(two.points, LOADS, rates, strict=True)):
-        point["throughput_per_s"] = estimate(float(rate))
-        two.runs[number] = replace(two.runs[number], throughput_per_s=estimate_from_document(estimate(float(rate))))
-        point["response_time_s"] = {"mean": estimate(load / float(rate) - THINK)}
+        response = {"mean": estimate(load / float(rate) - THINK)}
+        two.points[number] = changed(point, throughput_per_s=estimate(float(rate)), response_time_s=response)
+        two.runs[number] = replace(two.runs[number], throughput_per_s=two.points[number].throughput_per_s)
     found = predicted(two, {**ASKED, "servers_from": 2})
     assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=1e-3)
     exact = network_throughput(240, [(DEMAND / 4, 1)] * 4, THINK + OTHER)

@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import gammainc
 
+from towtank.analysis import LoadPoint
 from towtank.model.fitting.curve_tails import IN_TURN, SHARING, curve_tails, tails_lines
 
 SERVICE_S, THINK_S = 0.01014, 1.0
@@ -48,8 +49,12 @@ def in_turn_p95(users: int) -> float:
     return float(brentq(beyond, 1e-9, 10 * users * SERVICE_S))
 
 
-def points(p95: Callable[[int], float]) -> list[dict[str, object]]:
-    return [{"load": users, "response_time_s": {"p95": {"value": p95(users)}}} for users in LOADS]
+def point(users: int, **times: dict[str, float]) -> LoadPoint:
+    return LoadPoint.model_validate({"load": users, "response_time_s": times})
+
+
+def points(p95: Callable[[int], float]) -> list[LoadPoint]:
+    return [point(users, p95={"value": p95(users)}) for users in LOADS]
 
 
 def test_jobs_that_are_served_in_turn_are_known_by_their_percentiles() -> None:
@@ -84,10 +89,8 @@ def test_each_percentile_has_a_ratio_of_its_own() -> None:
     So the measured p95 is 70 ms, and p99 is 513 ms. A model without these stops computes a p99 of at most 2.2 times its
     p95, so the ratio of measured to computed p99 is more than three times that of p95.
     """
-    measured = [
-        {"load": users, "response_time_s": {"p95": {"value": 0.070}, "p99": {"value": 0.513, "low": 0.4, "high": 0.6}}}
-        for users in LOADS
-    ]
+    p99 = {"value": 0.513, "low": 0.4, "high": 0.6}
+    measured = [point(users, p95={"value": 0.070}, p99=p99) for users in LOADS]
     found = curve_tails(measured, text, "transactions")
     assert found is not None
     ratio, low, high = found.others["p99"]
@@ -105,5 +108,5 @@ def test_a_model_file_has_the_ratios_of_all_percentiles() -> None:
 
 
 def test_without_a_percentile_nothing_is_said() -> None:
-    assert curve_tails([{"load": 20, "response_time_s": {"mean": {"value": 0.1}}}], text, "transactions") is None
+    assert curve_tails([point(20, mean={"value": 0.1})], text, "transactions") is None
     assert curve_tails([], text, "transactions") is None

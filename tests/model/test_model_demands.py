@@ -10,6 +10,7 @@ import pytest
 from results_1 import copy_of_results_1
 from write_results_1 import DEMANDS_S, TRANSACTIONS, WEIGHTS
 
+from towtank.analysis import LoadPoint
 from towtank.cli import app
 from towtank.errors import MeasurementError, ModelError
 from towtank.model.capacity_file import FittedConfiguration
@@ -153,10 +154,12 @@ def test_demands_of_a_results_folder(tmp_path) -> None:  # type: ignore[no-untyp
     assert classes["add_document"]["identified"]
 
 
-def observed(cpus: float | None, tiers: dict[str, Any] | None = None) -> dict[str, Any]:
+def observed(cpus: float | None, tiers: dict[str, Any] | None = None) -> LoadPoint:
     used = {"value": cpus, "low": None, "high": None}
     tiers = {"content": {"cpus_used": used}} if tiers is None else tiers
-    return {"throughput_per_s": {"value": 10.0, "low": None, "high": None}, "runs": [], "tiers": tiers}
+    return LoadPoint.model_validate(
+        {"throughput_per_s": {"value": 10.0, "low": None, "high": None}, "runs": [], "tiers": tiers}
+    )
 
 
 @pytest.mark.parametrize(

@@ -150,11 +150,11 @@ def test_the_next_bottleneck_is_that_with_the_lowest_limit() -> None:
 
 
 def summary(path: Path, **more: Any) -> Path:
-    tiers = {"db": {"cpus_allotted": 2.0}, "web": {}}
+    tiers, rate = {"db": {"cpus_allotted": 2.0}, "web": {}}, {"throughput_per_s": {"value": 5.0}}
     points = [
-        {"load": 10, "verdicts": ["valid"], "runs": ["r1"], "tiers": {"web": {}}},
-        {"load": 20, "verdicts": ["invalid", "suspect"], "runs": ["r2", "r3"], "tiers": tiers},
-        {"load": 30, "verdicts": ["invalid", "invalid"], "runs": ["r4", "r5"], "tiers": tiers},
+        {"load": 10, "verdicts": ["valid"], "runs": ["r1"], "tiers": {"web": {}}, **rate},
+        {"load": 20, "verdicts": ["invalid", "suspect"], "runs": ["r2", "r3"], "tiers": tiers, **rate},
+        {"load": 30, "verdicts": ["invalid", "invalid"], "runs": ["r4", "r5"], "tiers": tiers, **rate},
     ]
     found = {"load_factor": "users", "configurations": [{"label": "a", "key": {}, "points": points}], **more}
     path.write_text(json.dumps(found))
@@ -163,7 +163,7 @@ def summary(path: Path, **more: Any) -> Path:
 
 def test_levels_whose_runs_are_all_invalid_are_left_out_of_a_fit(tmp_path: Path) -> None:
     (found,) = _from_summary(summary(tmp_path / "study-summary.json"))
-    assert [point["load"] for point in found.points] == [10, 20]
+    assert [point.load for point in found.points] == [10, 20]
     assert found.excluded == [ExcludedRun("r4, r5", 30, "invalid")]
     assert [(each.name, each.servers) for each in found.resources] == [("db", 2)]
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from towtank.analysis import LoadPoint
 from towtank.analysis.statistics import lag_one
 from towtank.model import engine_model
 from towtank.model.demand_file import EstimatedDemands, FittedValue, TransactionDemand
@@ -47,7 +48,8 @@ def configuration(loads: list[float], rates: list[float], times: list[float]) ->
     runs = [SimpleNamespace(run=f"r{number}", seen=value) for number, value in enumerate(seen)]
     cpus = np.array([0.5 * load / 10 for load in loads])
     resource = SimpleNamespace(name="content", servers=2)
-    return SimpleNamespace(points=points, runs=runs, resources=[resource], cpus=lambda resource: cpus)
+    read = list(map(LoadPoint.model_validate, points))
+    return SimpleNamespace(points=read, runs=runs, resources=[resource], cpus=lambda resource: cpus)
 
 
 ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])

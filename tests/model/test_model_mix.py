@@ -28,7 +28,7 @@ def test_the_work_of_each_level_is_that_of_its_transactions(index: str) -> None:
     demands = dict(zip(TRANSACTIONS, DEMANDS_S[index], strict=True))
     costs = []
     for point in measured_levels.points:
-        run = next(run for run in measured_levels.runs if run.run in point["runs"])
+        run = next(run for run in measured_levels.runs if run.run in point.runs)
         counts = {name: row.count for name, row in run.transactions.items()}
         costs.append(sum(counts[name] * demands[name] for name in counts) / sum(counts.values()))
     # A minute of exponential service times determines the demands of the classes only with errors of tens of percent.
@@ -42,7 +42,7 @@ def test_the_work_of_each_level_is_that_of_its_transactions(index: str) -> None:
 def test_held_out_levels_are_not_used() -> None:
     measured_levels = configuration("absent")
     before = mix_of(measured_levels, 1)
-    top = set(measured_levels.points[-1]["runs"])
+    top = set(measured_levels.points[-1].runs)
     without = [run for run in measured_levels.folders if run.run_id not in top]
     assert len(without) < len(measured_levels.folders)
     measured_levels.folders = without

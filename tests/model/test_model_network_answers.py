@@ -12,7 +12,7 @@ from results_1 import RESULTS_1
 from test_model_networks import exact
 from two_tiers import LEVELS
 
-from towtank.analysis import ObjectiveAnswer, RunSummary
+from towtank.analysis import LoadPoint, ObjectiveAnswer, RunSummary
 from towtank.model.fitting import mix
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.demand_estimators import Series, response_times
@@ -145,11 +145,13 @@ def test_the_knee_of_an_objective_is_that_of_its_transaction() -> None:
     is 0.8 s at 20 users and 1.2 s at 30, so it reaches 1 s at 25 users. No p95 reaches 4 s.
     """
     points = [
-        {
-            "load": load,
-            "response_time_s": {"p95": timed(whole)},
-            "transactions": {"search": {"p95_s": timed(search), "response_time_s": {"p95": timed(search)}}},
-        }
+        LoadPoint.model_validate(
+            {
+                "load": load,
+                "response_time_s": {"p95": timed(whole)},
+                "transactions": {"search": {"p95_s": timed(search)}},
+            }
+        )
         for load, whole, search in ((10.0, 0.5, 0.2), (20.0, 1.5, 0.8), (30.0, 3.5, 1.2))
     ]
     objectives = [

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from two_tiers import DEMANDS_S, ELSEWHERE_S, SHARES, STATIONS, THINK_S, TIERS, TRANSACTIONS
 
+from towtank.analysis import LoadPoint
 from towtank.model.fitting.curve_tails import MAIN
 from towtank.model.fitting.curve_tails import SHARES as TAIL_SHARES
 from towtank.model.fitting.networks.closed import CLASS, Condition, Solved, class_names, solve
@@ -68,7 +69,7 @@ def test_the_factor_is_the_geometric_mean_of_the_levels() -> None:
         }
         response = {"p95": measured(factor * worked_out[CLASS])}
         points.append({"load": load, "response_time_s": response, "transactions": rows})
-    levels: Any = SimpleNamespace(points=points)
+    levels: Any = SimpleNamespace(points=list(map(LoadPoint.model_validate, points)))
     found = corrections(levels, of, solved)
     assert set(found) == {CLASS, *class_names(of)}
     for row in found.values():

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from load_points import changed
 
-from towtank.analysis import RunSummary
+from towtank.analysis import LoadPoint, RunSummary
 from towtank.model.closed_percentiles import repairman_moments
 from towtank.model.fitting.measured import Configuration, Resource
 from towtank.model.fitting.shape import classify
@@ -53,9 +54,15 @@ def configuration(lowest: dict[str, Any], highest: dict[str, Any]) -> Configurat
                 "services": {"web": {"pool_waiting": {"kind": "gauge", "mean": seen.get("waiting", 0.0)}}},
             }
         )
-    return Configuration(
-        "all runs", {}, points, resources=[Resource("web", 2, ("web",))], runs=list(map(RunSummary.read, runs))
-    )
+    read = list(map(LoadPoint.model_validate, points))
+    resources, records = [Resource("web", 2, ("web",))], list(map(RunSummary.read, runs))
+    return Configuration("all runs", {}, read, resources=resources, runs=records)
+
+
+def unobserved(levels: Configuration) -> Configuration:
+    """Return measurements without the CPU use of any tier."""
+    points = [changed(point, tiers={}) for point in levels.points]
+    return Configuration("all runs", {}, points, resources=[], runs=levels.runs)
 
 
 LOW = {"x": 10.0, "r": 0.05, "cpu": 0.2}
@@ -98,7 +105,7 @@ def pool_of_ten() -> Configuration:
     10 users do not wait; 18 users without think time wait 40 ms.
     """
     levels = configuration({"x": 200.0, "r": 0.05, "cpu": 0.9}, {"x": 200.0, "r": 0.09, "cpu": 0.9})
-    levels.points[0]["load"], levels.points[1]["load"] = 10, 18
+    levels.points = [changed(point, load=load) for point, load in zip(levels.points, (10, 18), strict=True)]
     return levels
 
 
@@ -110,7 +117,7 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     # 14 users wait 20 ms each, so the response time is 70 / 50 = 1.4 times that of 10 users. The CPU queue explains
     # only a factor of 1.25.
     levels = pool_of_ten()
-    levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
+    levels.points[1] = changed(levels.points[1], load=14, response_time_s={"mean": estimate(0.07)})
     assert classify(levels).kind == "contention"
 
 
@@ -121,7 +128,7 @@ def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
     """
     lowest = {"x": 10 / 10.05, "r": 0.05, "cpu": 0.002 * 10 / 10.05}
     levels = configuration(lowest, {"cpu": 0.002 * highest["x"], **highest})
-    levels.points[1]["load"] = users
+    levels.points[1] = changed(levels.points[1], load=users)
     return levels
 
 
@@ -134,10 +141,7 @@ def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_har
     found = classify(levels)
     assert found.kind == "contention"
     assert "response time grew by a factor of 20 and throughput is 9 % below" in found.sentence
-    for point in levels.points:
-        point["tiers"] = {}
-    found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
-    assert found.kind == "unknown"
+    assert classify(unobserved(levels)).kind == "unknown"
 
 
 def test_changes_have_the_digits_that_their_intervals_support() -> None:
@@ -147,11 +151,13 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
     40 % below the 100 /s of the proportional line through the lowest load.
     """
     levels = configuration(LOW, {**LIMITED, "cpu": 1.95})
-    for point, rate, time in zip(levels.points, (10.0, 60.0), (0.05, 0.9), strict=True):
-        whole = {"confidence": 0.95, "method": "runs", "n": 1000}
-        point["throughput_per_s"] = {"value": rate, "low": 0.95 * rate, "high": 1.05 * rate, **whole}
+    whole = {"confidence": 0.95, "method": "runs", "n": 1000}
+    for place, (rate, time) in enumerate(((10.0, 0.05), (60.0, 0.9))):
+        throughput = {"value": rate, "low": 0.95 * rate, "high": 1.05 * rate, **whole}
         mean = {"value": time, "low": 0.9 * time, "high": 1.1 * time, **whole}
-        point["response_time_s"] = {"mean": mean}
+        levels.points[place] = changed(
+            levels.points[place], throughput_per_s=throughput, response_time_s={"mean": mean}
+        )
     found = classify(levels)
     assert "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below" in (
         found.sentence
@@ -191,7 +197,7 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     assert 0.6 < rate / servers < 0.9
     lowest = {"x": 1 / (think + 1), "r": 1.0, "cpu": 1 / (think + 1)}
     levels = configuration(lowest, {"x": rate, "r": response, "cpu": rate})
-    levels.points[0]["load"], levels.points[1]["load"] = 1, users
+    levels.points = [changed(point, load=load) for point, load in zip(levels.points, (1, users), strict=True)]
     levels.resources = [replace(levels.resources[0], servers=servers)]
     found = classify(levels)
     assert found.kind == "none", found.sentence
@@ -202,19 +208,16 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     # The measured throughput is now 20 % lower, at the same response times. So the queue does not explain it: users
     # think longer, or the generator starts their requests late.
     seen = levels.points[1]
-    seen["throughput_per_s"] = estimate(0.8 * rate)
+    levels.points[1] = changed(seen, throughput_per_s=estimate(0.8 * rate))
     assert classify(levels).kind == "contention"
     # CPUs with the measured utilization queue too little to explain these response times. So users wait for another
     # resource.
-    seen["throughput_per_s"], seen["tiers"] = estimate(rate), {"web": {"cpus_used": estimate(rate / 4)}}
+    levels.points[1] = changed(seen, tiers={"web": {"cpus_used": estimate(rate / 4)}})
     assert classify(levels).kind == ("contention" if rate * (think + 1) < 0.9 * users else "none")
 
 
 def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known() -> None:
-    levels = pool_of_ten()
-    for point in levels.points:
-        point["tiers"] = {}
-    found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
+    found = classify(unobserved(pool_of_ten()))
     assert found.kind == "unknown"
     assert "no CPU of the system was observed" in found.sentence
 
@@ -222,10 +225,7 @@ def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known()
 def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
     # Towtank did not start this server. So the probe observes the disks of the machine, but not the CPU use of the
     # server.
-    levels = configuration(LOW, {**LIMITED, "cpu": 0.9})
-    for point in levels.points:
-        point["tiers"] = {}
-    found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
+    found = classify(unobserved(configuration(LOW, {**LIMITED, "cpu": 0.9})))
     assert (found.kind, found.resource) == ("unknown", None)
     assert "no CPU of the system was observed" in found.sentence
     assert "lock" not in found.sentence

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from towtank.analysis import RunSummary
+from towtank.analysis import LoadPoint, RunSummary
 from towtank.model import SimulationSettings, load_model, simulate_models
 from towtank.model.fitting.measured import Configuration, Resource
 from towtank.model.fitting.shape import classify
@@ -87,7 +87,11 @@ def configuration(kind: str, folder: Path, *, envelope: float | None = None) -> 
             }
         )
     return Configuration(
-        "all runs", {}, points, resources=[Resource("web", 2, ("web",))], runs=list(map(RunSummary.read, runs))
+        "all runs",
+        {},
+        list(map(LoadPoint.model_validate, points)),
+        resources=[Resource("web", 2, ("web",))],
+        runs=list(map(RunSummary.read, runs)),
     )
 
 

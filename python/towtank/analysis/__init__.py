@@ -56,12 +56,12 @@ if TYPE_CHECKING:
         search_levels,
         search_plan_of,
     )
-    from towtank.analysis.load_point import FoundLimit, LoadPoint, TierAtLoad, TransactionAtLoad
+    from towtank.analysis.load_point import CpuUse, FoundLimit, LoadPoint, TierAtLoad, TransactionAtLoad
     from towtank.analysis.measurement import DRAIN_STAGE, MeasuredColumn, Measurement
     from towtank.analysis.missing_checks import not_checked
     from towtank.analysis.objective import Objective, is_scoped
     from towtank.analysis.objective_runs import FAR_FROM_LIMIT
-    from towtank.analysis.objectives import estimate_at, metric_of_objective
+    from towtank.analysis.objectives import estimate_at
     from towtank.analysis.recovery import EventResult, Losses
     from towtank.analysis.relaxed_limits import relaxed_words
     from towtank.analysis.run import RunData, read_run, summarize_run

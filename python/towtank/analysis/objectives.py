@@ -15,7 +15,6 @@ from towtank.analysis.objective_levels import (
     Runs,
     estimate_of_objective,
     first_reason,
-    value_at,
 )
 from towtank.analysis.objective_runs import FarMiss, far_misses
 from towtank.analysis.objective_scopes import Windows
@@ -347,13 +346,6 @@ def _holds_up_to(levels: Sequence[tuple[float, bool]], gaps: Sequence[Gap]) -> f
             break
         holds = load
     return holds
-
-
-def metric_of_objective(point: Document, objective: Document) -> float | None:
-    """Return the measured value that an objective, given as JSON, limits at one load level; None if it was not
-    measured.
-    """
-    return value_at(point, Objective.read(objective))
 
 
 def estimate_at(point: Document, objective: Document) -> Estimate:

@@ -97,8 +97,8 @@ def _work(configuration: Configuration, asked: PredictionAsked) -> Floats | None
     """
     runs = {run.run: run for run in configuration.runs}
     cpus, rates = [], []
-    for point in sorted(configuration.points, key=lambda point: float(point["load"])):
-        some = [runs[name] for name in map(str, point["runs"]) if name in runs]
+    for point in sorted(configuration.points, key=lambda point: point.level):
+        some = [runs[name] for name in point.runs if name in runs]
         used = [run.hosts[name].cpus_used.value if name in run.hosts else None for run in some for name in asked.hosts]
         done = [run.throughput_per_s.value for run in some]
         if not used or not all(used) or not all(done):

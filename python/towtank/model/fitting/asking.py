@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from towtank.analysis import STUDY_SUMMARY_FILE
 from towtank.errors import StudyError
 from towtank.model.fitting.documents import CurveAnswer, FitRequest, fit_results, fit_table
 from towtank.model.fitting.measured import is_results
@@ -21,6 +22,8 @@ def why_no_source(source: Path) -> str | None:
         return f"must be a CSV file or a results folder, got {str(source)!r}, which does not exist"
     if source.is_dir() and not is_results(source):
         return f"must be a CSV file or a results folder, got the folder {str(source)!r}"
+    if source.suffix == ".json" and not is_results(source):
+        return f"must be a CSV file, a results folder or its {STUDY_SUMMARY_FILE}, got {str(source)!r}"
     return None
 
 

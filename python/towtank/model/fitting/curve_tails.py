@@ -11,11 +11,10 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from towtank.analysis import Estimate, estimate_from_document
+from towtank.analysis import Estimate, LoadPoint
 from towtank.model.engine_model import EngineModel
 from towtank.model.loading import load_model
 from towtank.model.percentiles import response_percentiles
@@ -80,7 +79,7 @@ class Tails:
         return {"discipline": self.discipline, **ends, "by_level": by_level, "others": others}
 
 
-def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str], name: str) -> Tails | None:
+def curve_tails(points: Sequence[LoadPoint], text: Callable[[str], str], name: str) -> Tails | None:
     """Compare the percentiles of a curve with the measured percentiles, for both orders of service.
 
     The function `text` renders the model file for an order of service. The result is the comparison for the order that
@@ -88,10 +87,9 @@ def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str],
     """
     measured = {
         metric: {
-            float(point["load"]): estimate
-            for point in sorted(points, key=lambda point: float(point["load"]))
-            if (estimate := estimate_from_document(point["response_time_s"].get(metric))).value
-            and float(point["load"]) >= 1
+            point.level: estimate
+            for point in sorted(points, key=lambda point: point.level)
+            if (estimate := point.response_s(metric)).value and point.level >= 1
         }
         for metric in SHARES
     }

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from towtank.analysis import estimate_of
+from towtank.analysis import CpuUse, TierAtLoad
 from towtank.containment import Failed, attempt
-from towtank.digging import dig
 from towtank.documents import document_of
 from towtank.model.fitting.demand_classes import demands_of_classes
 from towtank.model.fitting.demand_levels import DemandOfLevels, demand_from_levels
@@ -101,9 +100,7 @@ def _why_none(configuration: Configuration) -> str:
 
 def resource_demands(configuration: Configuration) -> dict[str, ResourceDemand]:
     """Return the service demand of the mean transaction at every resource, estimated from the load levels."""
-    rates = np.array(
-        [estimate_of(point, "throughput_per_s").value or np.nan for point in configuration.points], dtype=float
-    )
+    rates = np.array([point.throughput_per_s.value or np.nan for point in configuration.points], dtype=float)
     found = {}
     for name, busy, resource in _busy(configuration):
         demand = demand_from_levels(rates, busy, resource.servers)
@@ -118,8 +115,9 @@ def _busy(configuration: Configuration) -> Iterator[tuple[str, Floats, Resource]
     for resource in configuration.resources:
         yield resource.name, configuration.cpus(resource), resource
         for tier in resource.tiers:
-            for part in dict.fromkeys(part for point in points for part in dig(point, "tiers", tier, "parts") or ()):
-                used = [estimate_of(point, "tiers", tier, "parts", part, "cpus_used").value for point in points]
+            parts = [point.tiers.get(tier, TierAtLoad()).parts for point in points]
+            for part in dict.fromkeys(part for of_point in parts for part in of_point):
+                used = [of_point.get(part, CpuUse()).cpus_used.value for of_point in parts]
                 cpus = np.array(used, dtype=float) / resource.part
                 yield f"{tier} / {part}", cpus, replace(resource, tiers=(tier,))
     for disk, busy in _disks(configuration).items():
@@ -130,7 +128,7 @@ def _disks(configuration: Configuration) -> dict[str, Floats]:
     """Return the utilization at each load, for each disk whose highest utilization exceeds `WORTH_A_DEMAND`. [ratio]"""
     rows = []
     for point in configuration.points:
-        runs = [disks(run) for run in configuration.runs if run.run in point["runs"]]
+        runs = [disks(run) for run in configuration.runs if run.run in point.runs]
         by_run = [{disk: row.utilization for disk, row in run.items() if row.utilization is not None} for run in runs]
         names = set.intersection(*(set(row) for row in by_run)) if by_run else set()
         rows.append({disk: float(np.mean([row[disk] for row in by_run])) for disk in names})

@@ -9,12 +9,11 @@ load at which two straight lines through the points meet.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from towtank.analysis import estimate_of, metric_of_objective, standard_error_of
+from towtank.analysis import standard_error_of
 from towtank.model.capacity_file import FittedKnee
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.drift import at_saturation
@@ -236,20 +235,13 @@ def of_objectives(configuration: Configuration) -> list[Knee]:
         if metric not in _TIMES or limit is None or len(configuration.points) < 2:
             continue
         named = text.split(" of ", maxsplit=1)[1].split(" ", maxsplit=1)[0] if " of " in text else None
-        about = {"metric": metric, "transaction": named}
-        pairs = [(point, metric_of_objective(point, about)) for point in configuration.points]
-        seen = [(point, value) for point, value in pairs if value is not None]
+        times = [(point.level, point.response_s(metric, named)) for point in configuration.points]
+        seen = [(level, time) for level, time in times if time.value is not None]
         if len(seen) < 2:
             continue
-        load: Floats = np.array([float(point["load"]) for point, _ in seen])
-        errors = [_time_error(point, metric, named) for point, _ in seen]
+        load: Floats = np.array([level for level, _ in seen])
+        errors = [standard_error_of(time) for _, time in seen]
         known = None if any(error is None for error in errors) else np.array(errors, dtype=float)
-        at = objective_knee(load, np.array([value for _, value in seen]), known, float(limit), text)
+        at = objective_knee(load, np.array([time.value for _, time in seen]), known, float(limit), text)
         found.append(at or Knee.of("objective", None, None, f"{text}: limit not exceeded up to {load[-1]:g}"))
     return found
-
-
-def _time_error(point: Mapping[str, object], metric: str, named: str | None) -> float | None:
-    """Return the standard error of a response time at a point; None if its interval is unknown. [s]"""
-    where = ("transactions", named, f"{metric}_s") if named else ("response_time_s", metric)
-    return standard_error_of(estimate_of(point, *where))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,18 +15,22 @@ from towtank.analysis import (
     SET_ASIDE_SUFFIX,
     STUDY_SUMMARY_FILE,
     Estimate,
+    LoadPoint,
     ObjectiveAnswer,
     RunSummary,
+    StudySummary,
+    configurations_of,
     describe_study,
-    estimate_from_document,
     standard_error_of,
     summaries_of,
 )
+from towtank.documents import malformed
 from towtank.errors import MeasurementError, StudyError
 from towtank.model.demand_file import ExcludedRun
 from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
-from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm, kept
+from towtank.units import shown
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,8 @@ class Configuration:
     ----------
     key : dict
         Levels of the factors other than the load.
-    points : list of dict
-        Points of the study summary, from runs that passed the audit, in ascending order of load.
+    points : list of LoadPoint
+        Load points of runs that passed the audit, in ascending order of load.
     findings : list of Finding
         Audit findings of all runs.
     excluded : list of ExcludedRun
@@ -86,7 +89,7 @@ class Configuration:
 
     label: str
     key: dict[str, str]
-    points: list[dict[str, Any]]
+    points: list[LoadPoint]
     findings: list[Finding] = field(default_factory=list)
     excluded: list[ExcludedRun] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
@@ -97,13 +100,13 @@ class Configuration:
     @property
     def observations(self) -> Observations:
         """Measured points for the fit of a curve: one point with standard errors for each load level."""
-        rate = [estimate_from_document(point["throughput_per_s"]) for point in self.points]
-        response = [estimate_from_document(point["response_time_s"]["mean"]) for point in self.points]
-        think = [point.get("think_time_s") for point in self.points]
+        rate = [point.throughput_per_s for point in self.points]
+        response = [point.response_time_s.mean for point in self.points]
+        think = [point.think_time_s for point in self.points]
         timed = all(estimate.value for estimate in response)
         busy, busy_error = self._busy()
         return observations(
-            np.array([float(point["load"]) for point in self.points]),
+            np.array([point.level for point in self.points]),
             _values(rate),
             error=_errors(rate),
             response=_values(response) if timed else None,
@@ -112,7 +115,7 @@ class Configuration:
             busy=busy,
             busy_error=busy_error,
             others=self._others(),
-            names=tuple(", ".join(point["runs"]) for point in self.points),
+            names=tuple(", ".join(point.runs) for point in self.points),
         )
 
     def _others(self) -> Floats | None:
@@ -126,7 +129,7 @@ class Configuration:
         shares = {run.run: run.host.foreign_share for run in self.runs}
         if bottleneck is None or not shares:
             return None
-        rows = [[shares.get(str(run)) for run in point["runs"]] for point in self.points]
+        rows = [[shares.get(run) for run in point.runs] for point in self.points]
         if any(share is None for row in rows for share in row):
             return None
         return np.array(
@@ -145,7 +148,7 @@ class Configuration:
             return None, None
         squares = np.zeros(len(self.points))
         for tier in bottleneck.tiers:
-            errors = _errors([estimate_from_document(point["tiers"][tier].get("cpus_used")) for point in self.points])
+            errors = _errors([point.cpus_of(tier) for point in self.points])
             if errors is None:
                 return used, None
             squares += (errors / bottleneck.part) ** 2
@@ -155,13 +158,9 @@ class Configuration:
     def think_s(self) -> float:
         """Mean think time over the measured points; 0 if think time was not measured. [s]"""
         known = [
-            (
-                float(point["think_time_s"]),
-                estimate_from_document(point["throughput_per_s"]).value,
-                float(point["load"]),
-            )
+            (float(point.think_time_s), point.throughput_per_s.value, point.level)
             for point in self.points
-            if point.get("think_time_s") is not None
+            if point.think_time_s is not None
         ]
         found = mean_by_cycle(known)
         return 0.0 if found is None else found
@@ -170,9 +169,7 @@ class Configuration:
         """Return the number of busy servers of a resource at each load level; NaN if a tier was not observed. [1]"""
         rows = []
         for point in self.points:
-            used = [
-                estimate_from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers
-            ]
+            used = [point.cpus_of(tier).value for tier in resource.tiers]
             rows.append(
                 np.nan if any(cpus is None for cpus in used) else sum(cpus for cpus in used if cpus is not None)
             )
@@ -244,30 +241,60 @@ def read_configurations(path: Path) -> list[Configuration]:
 
 
 def _from_summary(path: Path) -> list[Configuration]:
+    """Read a study summary. A malformed point is excluded with the reason, and all other points are modelled."""
     try:
-        summary = json.loads(path.read_text("utf-8"))
+        document = kept.finite_of(path, "NaN or infinity")
     except (OSError, ValueError) as error:
         raise StudyError.at(path, f"must be a study summary, got {error}") from None
-    if not isinstance(summary, dict) or summary.get("load_factor") == "rate":
+    if document.get("load_factor") == "rate":
         raise StudyError.at(path, _CLOSED_ONLY)
-    found = []
-    for configuration in summary.get("configurations", []):
-        usable = [point for point in configuration["points"] if any(level != "invalid" for level in point["verdicts"])]
-        left = [
-            ExcludedRun(", ".join(point["runs"]), point["load"], "invalid")
-            for point in configuration["points"]
-            if point not in usable
-        ]
-        tiers = dict.fromkeys(tier for point in usable for tier in point["tiers"])
+    if faults := malformed(_SummaryForm, document):
+        schema = shown(document.get("schema"))
+        message = f"must be a study summary, got a document with the schema {schema}: {'; '.join(faults.values())}"
+        raise StudyError.at(path, message)
+    found, entries = [], document["configurations"]
+    names = [{name: entry.get(name) for name in ("key", "label")} for entry in entries]
+    for configuration, entry in zip(configurations_of({"configurations": names}), entries, strict=True):
+        read = [(f"point {number}", *_point(point)) for number, point in enumerate(entry["points"], start=1)]
+        usable = [point for _, point, why in read if why is None]
+        left = [ExcludedRun(", ".join(point.runs) or name, point.load, why) for name, point, why in read if why]
+        tiers = dict.fromkeys(tier for point in usable for tier in point.tiers)
         resources = [
             _resource([tier], float(allotted))
             for tier in tiers
-            if (allotted := next((p["tiers"][tier].get("cpus_allotted") for p in usable if tier in p["tiers"]), None))
+            if (allotted := next((p.tiers[tier].cpus_allotted for p in usable if tier in p.tiers), None))
         ]
-        found.append(Configuration(configuration["label"], configuration["key"], usable, [], left, resources))
+        found.append(Configuration(configuration.label, configuration.key, usable, [], left, resources))
     return found
 
 
+def _point(document: object) -> tuple[LoadPoint, str | None]:
+    """Return a point of a study summary, and the reason why it is not modelled; None if it is."""
+    if not isinstance(document, Mapping):
+        return LoadPoint(), f"must be a mapping of keys to values, got {shown(document)} instead"
+    point = LoadPoint.model_validate(document)
+    if faults := [fault for key, fault in malformed(LoadPoint, document).items() if key in _MODELLED]:
+        return point, "; ".join(faults)
+    if not point.level > 0:
+        return point, "its load is unknown"
+    if not point.is_usable:
+        return point, "invalid"
+    return point, None if (point.throughput_per_s.value or 0.0) > 0 else "its throughput is 0 or unknown"
+
+
+@dataclass(frozen=True)
+class _ConfigurationForm:
+    points: list[object]
+
+
+@dataclass(frozen=True)
+class _SummaryForm:
+    configurations: list[_ConfigurationForm]
+
+
+_OF_LOAD = ("users", "rate", "load", "think_time_s", "runs", "verdicts")
+_MODELLED = (*_OF_LOAD, "throughput_per_s", "response_time_s", "tiers", "transactions")
+"""Keys of a load point that a model depends on."""
 _CLOSED_ONLY = (
     "must be a study with numbers of users, got a study of arrival rates: with a given rate, the throughput is always "
     "that rate"
@@ -281,27 +308,23 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
     whole = describe_study(manifest, list(summaries.values()))
     if whole["load_factor"] == "rate" or any(summary.get("rate") for summary in summaries.values()):
         raise StudyError.at(results.path, _CLOSED_ONLY)
-    found = []
-    for configuration in whole["configurations"]:
-        loads = {name: float(point["load"]) for point in configuration["points"] for name in point["runs"]}
+    study, found = StudySummary.model_validate(whole), []
+    for configuration in study.configurations:
+        loads = {name: point.level for point in configuration.points for name in point.runs}
         names = list(loads)
         records = {name: RunSummary.read(summaries[name]) for name in names}
         findings, excluded = _judged(records, loads)
         bad = {run.run for run in excluded}
-        kept = [summaries[name] for name in names if name not in bad]
-        described = describe_study(manifest, kept)["configurations"] if kept else []
-        points = [each for entry in described if entry["key"] == configuration["key"] for each in entry["points"]]
-        objectives = [
-            ObjectiveAnswer.model_validate(objective)
-            for objective in whole["objectives"]
-            if objective["configuration"] == configuration["key"]
-        ]
+        good = [summaries[name] for name in names if name not in bad]
+        described = configurations_of(describe_study(manifest, good)) if good else ()
+        points = [point for entry in described if entry.key == configuration.key for point in entry.points]
+        objectives = [answer for answer in study.objectives if answer.configuration == configuration.key]
         usable = [record for name, record in records.items() if name not in bad]
         shared = _resources([run for run in folders if run.run_id in set(names)], usable)
         found.append(
             Configuration(
-                configuration["label"],
-                configuration["key"],
+                configuration.label,
+                configuration.key,
                 points,
                 findings,
                 excluded,

@@ -69,11 +69,10 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     seen = configuration.points[: len(configuration.points) - held]
     if bottleneck is None or len(names) < 2 or len(seen) < 2 or not configuration.folders:
         return None
-    wanted = {str(name) for point in seen for name in point["runs"]}
+    wanted = {name for point in seen for name in point.runs}
     runs, _ = read_series([run for run in configuration.folders if run.run_id in wanted], configuration.resources)
-    lowest = {str(name) for name in seen[0]["runs"]}
     found = pooled(runs, bottleneck.name, bottleneck.servers, timed=True)
-    first = pooled([run for run in runs if run.name in lowest], bottleneck.name, bottleneck.servers, timed=True)
+    first = pooled([run for run in runs if run.name in seen[0].runs], bottleneck.name, bottleneck.servers, timed=True)
     if found is None or len(np.unique(found[0].stretches)) < 2:
         return None
     series, classes = found
@@ -107,7 +106,7 @@ def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
     for point in configuration.points:
         counts = np.zeros(len(names))
         for run in configuration.runs:
-            if run.run in point["runs"]:
+            if run.run in point.runs:
                 counts += [run.transactions[name].count if name in run.transactions else 0 for name in names]
         rows.append(counts / counts.sum() if counts.sum() else np.full(len(names), np.nan))
     shares = np.array(rows)

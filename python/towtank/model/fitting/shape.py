@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from towtank.analysis import NO_ESTIMATE, NO_METRIC, Estimate, RunSummary, estimate_from_document, ratio_interval
+from towtank.analysis import NO_ESTIMATE, NO_METRIC, Estimate, RunSummary, ratio_interval
 from towtank.estimates import few_digits, number_estimate, share_estimate
 from towtank.model.capacity_file import BELOW_LINE
 from towtank.model.fitting.machines import disks, machines
@@ -150,13 +150,11 @@ def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: f
             most = max(most, 1 + waits)
     if rise is None or not 1 < rise <= most:
         return False
-    first, rate = configuration.points[0], estimate_from_document(configuration.points[0]["throughput_per_s"]).value
-    times = [
-        estimate_from_document(point["response_time_s"]["mean"]).value for point in (first, configuration.points[-1])
-    ]
+    first, last = configuration.points[0], configuration.points[-1]
+    rate, times = first.throughput_per_s.value, [point.response_time_s.mean.value for point in (first, last)]
     if not rate or times[0] is None or times[1] is None:
         return False
-    cycle = float(first["load"]) / rate
+    cycle = first.level / rate
     slower = 1 - cycle / (cycle + times[1] - times[0])
     return shortfall <= slower + SHORTFALL
 
@@ -235,7 +233,7 @@ def _percent(short: Evidence) -> str:
 
 def _grown(configuration: Configuration) -> Estimate:
     """Return the response time at the highest load, relative to the response time at the lowest load. [ratio]"""
-    times = [estimate_from_document(point["response_time_s"]["mean"]) for point in configuration.points]
+    times = [point.response_time_s.mean for point in configuration.points]
     return ratio_interval(times[-1], times[0]) if times[-1].value else NO_ESTIMATE
 
 
@@ -244,11 +242,10 @@ def _reached(configuration: Configuration) -> Estimate:
     [ratio]
     """
     first, last = configuration.points[0], configuration.points[-1]
-    rates = [estimate_from_document(point["throughput_per_s"]) for point in (first, last)]
-    if not rates[0].value or not last["load"]:
+    if not first.throughput_per_s.value or not last.level:
         return NO_ESTIMATE
-    rates[1] = replace(rates[1], value=rates[1].value or 0.0)
-    return ratio_interval(rates[1], rates[0]).scaled(first["load"] / last["load"])
+    rate = replace(last.throughput_per_s, value=last.throughput_per_s.value or 0.0)
+    return ratio_interval(rate, first.throughput_per_s).scaled(first.level / last.level)
 
 
 def _ends(
@@ -257,7 +254,7 @@ def _ends(
     """Return the mean of a metric over the runs at the lowest load, and over the runs at the highest load."""
     found = []
     for point in (configuration.points[0], configuration.points[-1]):
-        values = [read(run) for run in configuration.runs if run.run in point["runs"]]
+        values = [read(run) for run in configuration.runs if run.run in point.runs]
         known = [value for value in values if value is not None]
         found.append(float(np.mean(known)) if known else None)
     return found[0], found[1]
@@ -285,7 +282,7 @@ def _memory(configuration: Configuration) -> list[Evidence]:
         pressure = _ends(configuration, partial(_pressure, on=on, name="memory_some"))
         if pressure[1] is not None:
             found.append(_over(f"share of time waiting for memory of the host{on}", pressure, PRESSURE, "memory"))
-    for tier in dict.fromkeys(name for point in configuration.points for name in point["tiers"]):
+    for tier in dict.fromkeys(name for point in configuration.points for name in point.tiers):
         faults = _ends(configuration, partial(_faults, tier=tier))
         if faults[1] is not None:
             found.append(_over(f"major page faults per second of {tier}", faults, FAULTS, "memory"))
@@ -328,7 +325,7 @@ def _use_of_disk(run: RunSummary, disk: str) -> float | None:
 
 def _cpus(configuration: Configuration) -> list[Evidence]:
     found = []
-    rates = [estimate_from_document(point["throughput_per_s"]).value or float("nan") for point in configuration.points]
+    rates = [point.throughput_per_s.value or float("nan") for point in configuration.points]
     for resource in configuration.resources:
         used: Floats = configuration.cpus(resource)
         if not np.isfinite(used[[0, -1]]).all():
@@ -355,7 +352,7 @@ def _quotas(configuration: Configuration) -> list[Evidence]:
     }
     known |= {name for run in configuration.runs for name, tier in run.tiers.items() if tier.cpu_control_group}
     found = []
-    for tier in dict.fromkeys(name for point in configuration.points for name in point["tiers"]):
+    for tier in dict.fromkeys(name for point in configuration.points for name in point.tiers):
         ends = _ends(configuration, partial(_held_up, tier=tier))
         if ends[1] is not None:
             kind = "quota" if tier not in known and ends[1] >= HELD_UP else None

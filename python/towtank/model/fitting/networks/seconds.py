@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from towtank.analysis import LoadPoint
 from towtank.errors import MeasurementError
 from towtank.model.fitting.demand_series import RunSeries, read_series
 from towtank.model.fitting.measured import Configuration, Resource
@@ -186,12 +187,12 @@ def measured(configuration: Configuration) -> Measured:
     series = {run.name: run for run in found}
     kept_points, left_out = [], []
     for point in configuration.points:
-        names = [str(name) for name in point["runs"] if str(name) in series]
+        names = [name for name in point.runs if name in series]
         if names:
             kept_points.append((point, [series[name] for name in names]))
         else:
             left_out.append(
-                f"{point['load']:g} users: the runs are too short for their response times, at least "
+                f"{point.level:g} users: the runs are too short for their response times, at least "
                 "four intervals are needed"
             )
     kept = [run for _, runs in kept_points for run in runs]
@@ -202,8 +203,8 @@ def measured(configuration: Configuration) -> Measured:
         configuration.label,
         classes,
         stations,
-        np.array([float(point["load"]) for point, _ in kept_points]),
-        np.array([float(point.get("think_time_s") or 0.0) for point, _ in kept_points]),
+        np.array([point.level for point, _ in kept_points]),
+        np.array([float(point.think_time_s or 0.0) for point, _ in kept_points]),
         _others(configuration, [point for point, _ in kept_points], stations),
         _visits(configuration, classes),
         runs,
@@ -258,7 +259,7 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
     return found
 
 
-def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Resource, ...]) -> Floats:
+def _others(configuration: Configuration, points: list[LoadPoint], stations: tuple[Resource, ...]) -> Floats:
     """Return the number of servers of each station that other programs use. [1]
 
     Their share of the CPUs is assumed to be equal for all tiers. They do not slow down a tier under a quota, because
@@ -267,7 +268,7 @@ def _others(configuration: Configuration, points: list[dict[str, object]], stati
     shares = {run.run: run.host.foreign_share for run in configuration.runs}
     found = np.zeros((len(points), len(stations)))
     for row, point in enumerate(points):
-        by_run = [shares.get(str(name)) for name in point["runs"]]  # type: ignore[attr-defined]
+        by_run = [shares.get(name) for name in point.runs]
         known = [float(share) for share in by_run if share is not None]
         if known:
             whole = [station.servers if station.tiers and station.part == 1 else 0 for station in stations]

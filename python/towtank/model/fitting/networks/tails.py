@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from towtank.analysis import Estimate, estimate_from_document
+from towtank.analysis import Estimate
 from towtank.model.fitting.curve_tails import MAIN, SHARES, Ratios, over_levels
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.networks.closed import CLASS, Solved, class_names
@@ -74,13 +74,8 @@ def _measured(
     """Return a measured percentile of the response time at each load level. `name` is the transaction; None stands for
     all transactions together. [s]
     """
-    points = {float(point["load"]): point for point in configuration.points}
-    found = []
-    for load in map(float, of.loads):
-        point = points[load]
-        times = point["response_time_s"] if name is None else point["transactions"][name]
-        found.append((load, estimate_from_document(times.get(metric if name is None else f"{metric}_s"))))
-    return found
+    points = {point.level: point for point in configuration.points}
+    return [(load, points[load].response_s(metric, name)) for load in map(float, of.loads)]
 
 
 def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, share: float) -> Ratios:

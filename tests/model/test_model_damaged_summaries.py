@@ -1,0 +1,154 @@
+"""Damaged study summaries that are given to a fit. A damaged point costs only itself, and its fault is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from results_1 import RESULTS_1
+
+from towtank.cli import main
+from towtank.errors import StudyError
+from towtank.model.fitting.measured import read_configurations
+
+SUMMARY = json.loads((RESULTS_1 / "study-summary.json").read_text("utf-8"))
+HUGE = 10**400
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "study-summary.json"
+
+
+def with_point(path: Path, **damage: Any) -> Path:
+    """Write the summary with other values in the second point of its first configuration."""
+    document = json.loads(json.dumps(SUMMARY))
+    document["configurations"][0]["points"][1] |= damage
+    path.write_text(json.dumps(document), "utf-8")
+    return path
+
+
+def fitted(capsys: Any, path: Path) -> list[Any]:
+    assert main(["model", "fit", "linear", str(path), "--json"]) == 0
+    return list(json.loads(capsys.readouterr().out)["configurations"])
+
+
+def test_a_summary_alone_has_the_points_of_the_study(path: Path) -> None:
+    for found, entry in zip(read_configurations(with_point(path)), SUMMARY["configurations"], strict=True):
+        assert (found.label, found.key, found.excluded) == (entry["label"], entry["key"], [])
+        for point, written in zip(found.points, entry["points"], strict=True):
+            assert (point.level, list(point.runs)) == (written["load"], written["runs"])
+            assert point.think_time_s == written["think_time_s"]
+            assert point.throughput_per_s.document() == written["throughput_per_s"]
+            assert point.response_s("p99.9").document() == written["response_time_s"]["p99.9"]
+            for name, times in written["transactions"].items():
+                for statistic in ("mean", "p50", "p90", "p95", "p99", "p99.9"):
+                    assert point.response_s(statistic, name).document() == times[f"{statistic}_s"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        ({"throughput_per_s": {"value": "many"}}, "throughput_per_s.value must be a number, got 'many' instead"),
+        ({"throughput_per_s": 5}, "throughput_per_s must be a mapping of keys to values, got 5 instead"),
+        ({"throughput_per_s": None}, "its throughput is 0 or unknown"),
+        ({"throughput_per_s": {"value": -1.0}}, "its throughput is 0 or unknown"),
+        (
+            {"throughput_per_s": {"value": float("nan")}},
+            "throughput_per_s.value must be a number, got 'NaN or infinity' instead",
+        ),
+        ({"throughput_per_s": {"value": HUGE}}, "throughput_per_s.value must be a number, got "),
+        ({"response_time_s": {"mean": {"low": []}}}, "response_time_s.mean.low must be a number, got a list instead"),
+        ({"response_time_s": None}, "response_time_s must be a mapping of keys to values, got nothing instead"),
+        ({"users": None, "load": None}, "its load is unknown"),
+        ({"users": -3}, "its load is unknown"),
+        ({"users": {}}, "users must be a number, got a mapping instead"),
+        ({"users": HUGE}, "users must be a number, got 1"),
+        ({"users": float("inf")}, "users must be a number, got 'NaN or infinity' instead"),
+        ({"think_time_s": "long"}, "think_time_s must be a number, got 'long' instead"),
+        ({"runs": 1}, "runs must be a list, got 1 instead"),
+        ({"verdicts": ["suspect", 3]}, "verdicts[1] must be text, got 3 instead"),
+        ({"verdicts": None}, "verdicts must be a list, got nothing instead"),
+        ({"verdicts": []}, "invalid"),
+        ({"tiers": {"content": 1}}, "tiers.content must be a mapping of keys to values, got 1 instead"),
+        (
+            {"tiers": {"content": {"cpus_used": {"n": "x"}}}},
+            "tiers.content.cpus_used.n must be a whole number, got 'x' instead",
+        ),
+    ],
+)
+def test_a_damaged_point_costs_only_itself(path: Path, damage: dict[str, Any], why: str) -> None:
+    whole = read_configurations(with_point(path))
+    first, second = read_configurations(with_point(path, **damage))
+    assert first.points == [point for place, point in enumerate(whole[0].points) if place != 1]
+    assert (first.resources, second) == (whole[0].resources, whole[1])
+    (excluded,) = first.excluded
+    assert excluded.why.startswith(why)
+    assert excluded.run == ("point 2" if "runs" in damage else SUMMARY["configurations"][0]["points"][1]["runs"][0])
+
+
+def test_a_point_that_is_no_mapping_is_named_by_its_place(path: Path) -> None:
+    document = json.loads(json.dumps(SUMMARY))
+    document["configurations"][0]["points"][2] = ["30 users"]
+    path.write_text(json.dumps(document), "utf-8")
+    (excluded,) = read_configurations(path)[0].excluded
+    assert (excluded.run, excluded.load) == ("point 3", None)
+    assert excluded.why == "must be a mapping of keys to values, got a list instead"
+
+
+def test_what_a_model_does_not_read_may_be_damaged(path: Path) -> None:
+    whole = read_configurations(with_point(path))
+    first, second = read_configurations(with_point(path, status_codes=3, of_runs=[], elasticity="", connections=None))
+    assert ([point.runs for point in first.points], first.excluded) == ([point.runs for point in whole[0].points], [])
+    assert second == whole[1]
+
+
+def test_the_fit_of_the_other_points_is_that_without_the_damaged_point(capsys: Any, path: Path) -> None:
+    found = fitted(capsys, with_point(path, throughput_per_s={"value": "many"}))
+    document = json.loads(json.dumps(SUMMARY))
+    damaged = document["configurations"][0]["points"].pop(1)
+    path.write_text(json.dumps(document), "utf-8")
+    without = fitted(capsys, path)
+    why = "throughput_per_s.value must be a number, got 'many' instead"
+    assert found[0].pop("excluded") == [{"run": ", ".join(damaged["runs"]), "load": damaged["load"], "why": why}]
+    assert without[0].pop("excluded") == []
+    assert found == without
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "must be a study summary, got "),
+        (b"{", "must be a study summary, got "),
+        (b"\xff", "must be a study summary, got 'utf-8' codec can't decode"),
+        (100_000 * b"[", "must be a study summary, got brackets that are nested too deeply"),
+        (b'{"configurations": ' + 450 * b"[" + b"NaN" + 450 * b"]" + b"}", "must be a study summary, got "),
+        (b'{"configurations": ' + 5000 * b"9" + b"}", "must be a study summary, got "),
+        (b"[]", "must be a JSON object, got list instead"),
+        (
+            b'{"schema": "towtank/run-summary/1"}',
+            "must be a study summary, got a document with the schema 'towtank/run-summary/1': "
+            "must have the key 'configurations', got none",
+        ),
+        (b'{"configurations": 5}', "the schema nothing: configurations must be a list, got 5 instead"),
+        (b'{"configurations": [5]}', "configurations[0] must be a mapping of keys to values, got 5 instead"),
+        (b'{"configurations": [{"points": 3}]}', "configurations[0].points must be a list, got 3 instead"),
+        (b'{"configurations": [{}]}', "configurations[0] must have the key 'points', got none"),
+        (b'{"load_factor": "rate"}', "must be a study with numbers of users, got a study of arrival rates"),
+    ],
+)
+def test_what_is_no_study_summary_is_refused(path: Path, content: bytes, words: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(StudyError) as refused:
+        read_configurations(path)
+    assert words in str(refused.value)
+
+
+def test_no_usable_point_is_status_4_with_every_reason(capsys: Any, path: Path) -> None:
+    path.write_text('{"configurations": [{"points": [5, {"users": 3, "verdicts": ["valid"]}]}]}', "utf-8")
+    assert main(["model", "fit", "linear", str(path)]) == 4
+    told = capsys.readouterr().err
+    assert "point 1: must be a mapping of keys to values, got 5 instead" in told
+    assert "point 2: its throughput is 0 or unknown" in told
