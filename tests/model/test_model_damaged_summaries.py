@@ -149,6 +149,6 @@ def test_what_is_no_study_summary_is_refused(path: Path, content: bytes, words: 
 def test_no_usable_point_is_status_4_with_every_reason(capsys: Any, path: Path) -> None:
     path.write_text('{"configurations": [{"points": [5, {"users": 3, "verdicts": ["valid"]}]}]}', "utf-8")
     assert main(["model", "fit", "linear", str(path)]) == 4
-    told = capsys.readouterr().err
-    assert "point 1: must be a mapping of keys to values, got 5 instead" in told
-    assert "point 2: its throughput is 0 or unknown" in told
+    shown = capsys.readouterr().err
+    assert "point 1: must be a mapping of keys to values, got 5 instead" in shown
+    assert "point 2: its throughput is 0 or unknown" in shown
