@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 _Record = TypeVar("_Record")
 _Path = tuple[int | str, ...]
-NAMES_FAULTS = {"names_faults": True}
-"""Context of a validation that names the malformed entries of a document, and is not to repair them."""
 
 
 def document_of(record: object) -> dict[str, object]:
@@ -87,8 +85,7 @@ def malformed(kind: type[object], document: Mapping[str, object]) -> dict[str, s
     """Return the malformed entries of a JSON object, which `record_of` leaves out: keys, and the places of JSON objects
     in lists, such as `reasons.2`.
 
-    The value of each entry is its first fault, with the expected and the actual value. Pydantic models that read a
-    document without its malformed entries must raise their errors if the context of the validation is `NAMES_FAULTS`.
+    The value of each entry is its first fault, with the expected and the actual value.
 
     Examples
     --------
@@ -116,7 +113,7 @@ def _fault_of(kind: type[object], document: Mapping[str, object]) -> ValidationE
     from pydantic import ValidationError  # noqa: PLC0415 - slow to import
 
     try:
-        _adapter(cast("Hashable", kind)).validate_python(document, context=NAMES_FAULTS)
+        _adapter(cast("Hashable", kind)).validate_python(document)
     except ValidationError as error:
         return error
     return None

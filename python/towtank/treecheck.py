@@ -95,6 +95,7 @@ _MUST_BE = {
     "bool_type": "must be true or false",
     "int_parsing": "must be a whole number",
     "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
     "bool_parsing": "must be true or false",
     "dict_type": "must be a mapping of keys to values",
     "mapping_type": "must be a mapping of keys to values",

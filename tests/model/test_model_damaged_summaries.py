@@ -54,24 +54,47 @@ def test_a_summary_alone_has_the_points_of_the_study(path: Path) -> None:
         ({"throughput_per_s": {"value": "many"}}, "throughput_per_s.value must be a number, got 'many' instead"),
         ({"throughput_per_s": 5}, "throughput_per_s must be a mapping of keys to values, got 5 instead"),
         ({"throughput_per_s": None}, "its throughput is 0 or unknown"),
-        ({"throughput_per_s": {"value": -1.0}}, "its throughput is 0 or unknown"),
+        ({"throughput_per_s": {"value": 0}}, "its throughput is 0 or unknown"),
+        ({"throughput_per_s": {"value": -1.0}}, "throughput_per_s.value must be at least 0, got -1 instead"),
         (
             {"throughput_per_s": {"value": float("nan")}},
-            "throughput_per_s.value must be a number, got 'NaN or infinity' instead",
+            "throughput_per_s.value must be a finite number, got nan instead",
         ),
-        ({"throughput_per_s": {"value": HUGE}}, "throughput_per_s.value must be a number, got "),
+        ({"throughput_per_s": {"value": "20"}}, "throughput_per_s.value must be a number, got '20' instead"),
+        ({"throughput_per_s": {"value": HUGE}}, "throughput_per_s.value must be "),
+        (
+            {"throughput_per_s": {"value": 20, "confidence": 0}},
+            "throughput_per_s.confidence must be above 0, got 0 instead",
+        ),
+        (
+            {"throughput_per_s": {"value": 20, "confidence": 2}},
+            "throughput_per_s.confidence must be below 1, got 2 instead",
+        ),
+        (
+            {"response_time_s": {"mean": {"value": "nan"}}},
+            "response_time_s.mean.value must be a number, got 'nan' instead",
+        ),
         ({"response_time_s": {"mean": {"low": []}}}, "response_time_s.mean.low must be a number, got a list instead"),
         ({"response_time_s": None}, "response_time_s must be a mapping of keys to values, got nothing instead"),
         ({"users": None, "load": None}, "its load is unknown"),
-        ({"users": -3}, "its load is unknown"),
+        ({"users": None, "rate": 5.0}, "its load must be a number of users, got 5 arrivals per second"),
+        ({"users": 0}, "users must be above 0, got 0 instead"),
+        ({"users": True}, "users must be a number, got true instead"),
         ({"users": {}}, "users must be a number, got a mapping instead"),
-        ({"users": HUGE}, "users must be a number, got 1"),
-        ({"users": float("inf")}, "users must be a number, got 'NaN or infinity' instead"),
+        ({"users": HUGE}, "users must be "),
+        ({"users": "inf"}, "users must be a number, got 'inf' instead"),
+        ({"users": float("inf")}, "users must be a finite number, got inf instead"),
         ({"think_time_s": "long"}, "think_time_s must be a number, got 'long' instead"),
         ({"runs": 1}, "runs must be a list, got 1 instead"),
-        ({"verdicts": ["suspect", 3]}, "verdicts[1] must be text, got 3 instead"),
+        ({"verdicts": ["suspect", 3]}, "verdicts[1] must be valid, suspect or invalid, got 3 instead"),
         ({"verdicts": None}, "verdicts must be a list, got nothing instead"),
-        ({"verdicts": []}, "invalid"),
+        ({"verdicts": ["invalid"]}, "invalid"),
+        ({"verdicts": []}, "verdicts must have at least 1 entries, got 0 instead"),
+        ({"verdicts": ["vaild"]}, "verdicts[0] must be valid, suspect or invalid, got 'vaild' instead"),
+        ({"verdicts": [{"level": "invalid"}, "valid"]}, "verdicts[0] must be "),
+        ({"runs": [{"run": "r1"}, "r008"]}, "runs[0] must be text, got a mapping instead"),
+        ({"tiers": {"content": {"cpus_allotted": -5}}}, "tiers.content.cpus_allotted must be above 0, got -5 instead"),
+        ({"tiers": {"content": {"cpus_allotted": 1e300}}}, "tiers.content.cpus_allotted must be at most "),
         ({"tiers": {"content": 1}}, "tiers.content must be a mapping of keys to values, got 1 instead"),
         (
             {"tiers": {"content": {"cpus_used": {"n": "x"}}}},
@@ -100,7 +123,9 @@ def test_a_point_that_is_no_mapping_is_named_by_its_place(path: Path) -> None:
 
 def test_what_a_model_does_not_read_may_be_damaged(path: Path) -> None:
     whole = read_configurations(with_point(path))
-    first, second = read_configurations(with_point(path, status_codes=3, of_runs=[], elasticity="", connections=None))
+    first, second = read_configurations(
+        with_point(path, status_codes=3, of_runs=[], elasticity="", connections=None, transactions=4)
+    )
     assert ([point.runs for point in first.points], first.excluded) == ([point.runs for point in whole[0].points], [])
     assert second == whole[1]
 
@@ -124,7 +149,10 @@ def test_the_fit_of_the_other_points_is_that_without_the_damaged_point(capsys: A
         (b"{", "must be a study summary, got "),
         (b"\xff", "must be a study summary, got 'utf-8' codec can't decode"),
         (100_000 * b"[", "must be a study summary, got brackets that are nested too deeply"),
-        (b'{"configurations": ' + 450 * b"[" + b"NaN" + 450 * b"]" + b"}", "must be a study summary, got "),
+        (
+            b'{"configurations": ' + 450 * b"[" + b"NaN" + 450 * b"]" + b"}",
+            "configurations[0] must be a mapping of keys",
+        ),
         (b'{"configurations": ' + 5000 * b"9" + b"}", "must be a study summary, got "),
         (b"[]", "must be a JSON object, got list instead"),
         (
@@ -132,7 +160,7 @@ def test_the_fit_of_the_other_points_is_that_without_the_damaged_point(capsys: A
             "must be a study summary, got a document with the schema 'towtank/run-summary/1': "
             "must have the key 'configurations', got none",
         ),
-        (b'{"configurations": 5}', "the schema nothing: configurations must be a list, got 5 instead"),
+        (b'{"configurations": 5}', "no schema: configurations must be a list, got 5 instead"),
         (b'{"configurations": [5]}', "configurations[0] must be a mapping of keys to values, got 5 instead"),
         (b'{"configurations": [{"points": 3}]}', "configurations[0].points must be a list, got 3 instead"),
         (b'{"configurations": [{}]}', "configurations[0] must have the key 'points', got none"),

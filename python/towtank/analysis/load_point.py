@@ -17,13 +17,12 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     PlainSerializer,
-    ValidationInfo,
     model_validator,
 )
 
 from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, RUNS, Estimate
-from towtank.documents import NAMES_FAULTS, read_usable
+from towtank.documents import read_usable
 from towtank.estimates import few_digits, interval_texts
 from towtank.over_runs import Range
 
@@ -49,9 +48,8 @@ class Part(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _without_malformed_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        is_read = isinstance(data, Mapping) and info.context != NAMES_FAULTS
-        return read_usable(handler, data) if is_read else handler(data)
+    def _without_malformed_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        return read_usable(handler, data) if isinstance(data, Mapping) else handler(data)
 
 
 class AtLoad(Part):

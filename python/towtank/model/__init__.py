@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from towtank.model.demand_file import (
         ConfigurationDemands,
         DemandsFile,
+        ExcludedRun,
         FittedDemand,
         FittedValue,
         LoadDependence,

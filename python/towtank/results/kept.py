@@ -24,7 +24,7 @@ from towtank.files import sha256_of as sha256
 from towtank.results.folder import offer_json
 from towtank.results.manifests import object_of
 
-__all__ = ["Document", "Sources", "code", "finite", "finite_of", "made_or_kept", "read_finite", "sha256", "sources_of"]
+__all__ = ["Document", "Sources", "code", "finite", "made_or_kept", "read_finite", "sha256", "sources_of"]
 
 MADE_FROM = "made_from"
 _CONTENT = "content"
@@ -78,29 +78,17 @@ def code() -> str:
 def read_finite(path: Path) -> Document:
     """Read a JSON object, with None in place of NaN and infinity; return an empty dict if the file cannot be read."""
     try:
-        return finite_of(path)
+        text = read_regular(path)
+        document = object_of(path, text)
+        return dict(finite(document)) if _NOT_FINITE.search(text) else document
     except (ValueError, OSError, StudyError):
         return {}
 
 
-def finite_of(path: Path, instead: object = None) -> Document:
-    """Return the JSON object in a file, with another value in place of NaN and infinity. Raises the same exceptions as
-    `read_object`.
-    """
-    text = read_regular(path)
-    document = object_of(path, text)
-    try:
-        return dict(finite(document, instead)) if _NOT_FINITE.search(text) else document
-    except RecursionError:
-        raise ValueError("brackets that are nested too deeply") from None
-
-
-def finite(document: Any, instead: object = None) -> Any:
-    """Return a copy of a document in which another value replaces NaN and infinity, which JSON and figures do not
-    support.
-    """
+def finite(document: Any) -> Any:
+    """Return a copy of a document in which None replaces NaN and infinity, which JSON and figures do not support."""
     if isinstance(document, Mapping):
-        return {key: finite(value, instead) for key, value in document.items()}
+        return {key: finite(value) for key, value in document.items()}
     if isinstance(document, (list, tuple)):
-        return [finite(value, instead) for value in document]
-    return instead if isinstance(document, float) and not math.isfinite(document) else document
+        return [finite(value) for value in document]
+    return None if isinstance(document, float) and not math.isfinite(document) else document

@@ -5,7 +5,7 @@ fit.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from towtank.model import (
     LIMIT_OTHER,
     CurveAnswer,
     EngineModel,
+    ExcludedRun,
     FitAssumption,
     FitRequest,
     FittedFile,
@@ -40,6 +41,8 @@ from towtank.sizing.scores import scores
 
 MODEL_CHOICES = ("auto", "network", "curve")
 """Models that can be fitted to measured results; `auto` chooses between network and curve."""
+# Largest number of excluded runs that a doubt names. [1]
+_NAMED = 3
 DRAWS = 200
 """Number of random draws of the uncertain quantities in a sizing, such as growth. For a fitted model, the number of
 bootstrap replicates in the model file is used instead. [1]
@@ -257,8 +260,15 @@ def _network(source: Path, answer: NetworkAnswer, why: str) -> Basis:
         text = network_text(answer, str(source))
     except ModelError as error:
         raise MeasurementError(f"{source}: the measurements give no model to size from: {error}") from None
-    doubts = tuple(reason.text for reason in answer.fitted.verdict.reasons)
+    doubts = [*_not_modelled(answer.configuration.excluded), *(found.text for found in answer.fitted.verdict.reasons)]
     return _of_text(source, text, answer.fitted.assumptions, why, doubts)
+
+
+def _not_modelled(excluded: Sequence[ExcludedRun]) -> list[str]:
+    """Return the doubt that names measured runs on which the sizing does not rest; empty if there are none."""
+    named = [f"{run.run}: {run.why}" for run in excluded[:_NAMED]]
+    more = len(excluded) - len(named)
+    return [f"left out, {'; '.join(named)}{f'; and {more} more' if more else ''}"] if named else []
 
 
 def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
@@ -267,12 +277,11 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
         path = Path(folder) / "model.yaml"
         _write(answer, str(source), path)
         text = path.read_text("utf-8")
-    return _of_text(source, text, _assumptions(answer), why)
+    excluded = () if answer.configuration is None else answer.configuration.excluded
+    return _of_text(source, text, _assumptions(answer), why, _not_modelled(excluded))
 
 
-def _of_text(
-    source: Path, text: str, assumptions: Iterable[FitAssumption], why: str, doubts: tuple[str, ...] = ()
-) -> Basis:
+def _of_text(source: Path, text: str, assumptions: Iterable[FitAssumption], why: str, doubts: Iterable[str]) -> Basis:
     """Return the basis of a sizing from the text of a fitted model file, which is parsed exactly like a user's file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
@@ -281,7 +290,7 @@ def _of_text(
     node = problem.tree.child("fitted")
     assert node is not None
     fitted = FittedFile.model_validate(node.plain())
-    return _of_fitted(Basis(str(source), problem.document, fitted, tuple(assumptions), why, doubts))
+    return _of_fitted(Basis(str(source), problem.document, fitted, tuple(assumptions), why, tuple(doubts)))
 
 
 def _assumptions(answer: CurveAnswer) -> Iterable[FitAssumption]:

@@ -29,7 +29,8 @@ from towtank.errors import MeasurementError, StudyError
 from towtank.model.demand_file import ExcludedRun
 from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
-from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm, kept
+from towtank.model.fitting.summary_points import read_point
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm, read_object
 from towtank.units import shown
 
 
@@ -230,7 +231,7 @@ def read_configurations(path: Path) -> list[Configuration]:
     if (path / STUDY_MANIFEST).is_file():
         found = _from_runs(ResultsFolder.open(path))
     else:
-        found = _from_summary(path if path.is_file() else path / STUDY_SUMMARY_FILE)
+        found = _from_summary(path if path.name == STUDY_SUMMARY_FILE else path / STUDY_SUMMARY_FILE)
     if not any(configuration.points for configuration in found):
         reasons = [f"  {run.run}: {run.why}" for configuration in found for run in configuration.excluded]
         raise MeasurementError(
@@ -243,21 +244,24 @@ def read_configurations(path: Path) -> list[Configuration]:
 def _from_summary(path: Path) -> list[Configuration]:
     """Read a study summary. A malformed point is excluded with the reason, and all other points are modelled."""
     try:
-        document = kept.finite_of(path, "NaN or infinity")
+        document = read_object(path)
     except (OSError, ValueError) as error:
-        raise StudyError.at(path, f"must be a study summary, got {error}") from None
+        seen = getattr(error, "strerror", None) or error
+        raise StudyError.at(path, f"must be a study summary, got {seen}") from None
     if document.get("load_factor") == "rate":
         raise StudyError.at(path, _CLOSED_ONLY)
     if faults := malformed(_SummaryForm, document):
-        schema = shown(document.get("schema"))
-        message = f"must be a study summary, got a document with the schema {schema}: {'; '.join(faults.values())}"
+        schema = f"the schema {shown(document['schema'])}" if "schema" in document else "no schema"
+        message = f"must be a study summary, got a document with {schema}: {'; '.join(faults.values())}"
         raise StudyError.at(path, message)
     found, entries = [], document["configurations"]
     names = [{name: entry.get(name) for name in ("key", "label")} for entry in entries]
     for configuration, entry in zip(configurations_of({"configurations": names}), entries, strict=True):
-        read = [(f"point {number}", *_point(point)) for number, point in enumerate(entry["points"], start=1)]
+        read = [(f"point {number}", *read_point(point)) for number, point in enumerate(entry["points"], start=1)]
         usable = [point for _, point, why in read if why is None]
-        left = [ExcludedRun(", ".join(point.runs) or name, point.load, why) for name, point, why in read if why]
+        left = [
+            ExcludedRun(", ".join(point.runs) or name, point.level or None, why) for name, point, why in read if why
+        ]
         tiers = dict.fromkeys(tier for point in usable for tier in point.tiers)
         resources = [
             _resource([tier], float(allotted))
@@ -266,20 +270,6 @@ def _from_summary(path: Path) -> list[Configuration]:
         ]
         found.append(Configuration(configuration.label, configuration.key, usable, [], left, resources))
     return found
-
-
-def _point(document: object) -> tuple[LoadPoint, str | None]:
-    """Return a point of a study summary, and the reason why it is not modelled; None if it is."""
-    if not isinstance(document, Mapping):
-        return LoadPoint(), f"must be a mapping of keys to values, got {shown(document)} instead"
-    point = LoadPoint.model_validate(document)
-    if faults := [fault for key, fault in malformed(LoadPoint, document).items() if key in _MODELLED]:
-        return point, "; ".join(faults)
-    if not point.level > 0:
-        return point, "its load is unknown"
-    if not point.is_usable:
-        return point, "invalid"
-    return point, None if (point.throughput_per_s.value or 0.0) > 0 else "its throughput is 0 or unknown"
 
 
 @dataclass(frozen=True)
@@ -292,9 +282,6 @@ class _SummaryForm:
     configurations: list[_ConfigurationForm]
 
 
-_OF_LOAD = ("users", "rate", "load", "think_time_s", "runs", "verdicts")
-_MODELLED = (*_OF_LOAD, "throughput_per_s", "response_time_s", "tiers", "transactions")
-"""Keys of a load point that a model depends on."""
 _CLOSED_ONLY = (
     "must be a study with numbers of users, got a study of arrival rates: with a given rate, the throughput is always "
     "that rate"

@@ -1,0 +1,77 @@
+"""Reads the load points of a study summary that is fitted without its runs.
+
+Each attribute of a form is a key that a model reads. A point with a malformed value is not modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from towtank.analysis import LoadPoint
+from towtank.documents import malformed
+from towtank.units import shown
+
+_Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_NotNegative = Annotated[_Finite, Field(ge=0)]
+_Load = Annotated[_Finite, Field(gt=0, le=1e9)]
+# A model has a server for each CPU.
+_Cpus = Annotated[_Finite, Field(gt=0, le=1e5)]
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    value: _NotNegative | None = None
+    low: _Finite | None = None
+    high: _Finite | None = None
+    confidence: Annotated[_Finite, Field(gt=0, lt=1)] = 0.95
+    n: Annotated[int, Field(strict=True, ge=0)] = 0
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class _Times:
+    mean: _Estimate | None = None
+    p50: _Estimate | None = None
+    p90: _Estimate | None = None
+    p95: _Estimate | None = None
+    p99: _Estimate | None = None
+    p99_9: Annotated[_Estimate | None, Field(alias="p99.9")] = None
+
+
+@dataclass(frozen=True)
+class _Tier:
+    cpus_used: _Estimate | None = None
+    cpus_allotted: _Cpus | None = None
+
+
+@dataclass(frozen=True)
+class _Point:
+    runs: tuple[str, ...]
+    verdicts: Annotated[tuple[Literal["valid", "suspect", "invalid"], ...], Field(min_length=1)]
+    throughput_per_s: _Estimate
+    response_time_s: _Times
+    tiers: dict[str, _Tier] = field(default_factory=dict)
+    users: _Load | None = None
+    rate: _Load | None = None
+    load: _Load | None = None
+    think_time_s: _NotNegative | None = None
+
+
+def read_point(document: object) -> tuple[LoadPoint, str | None]:
+    """Return a point of a study summary, and the reason why it is not modelled; None if it is."""
+    if not isinstance(document, Mapping):
+        return LoadPoint(), f"must be a mapping of keys to values, got {shown(document)} instead"
+    point = LoadPoint.model_validate(document)
+    if faults := malformed(_Point, document):
+        return point, "; ".join(faults.values())
+    if not point.is_usable:
+        return point, "invalid"
+    if point.users is None and point.rate is not None:
+        return point, f"its load must be a number of users, got {point.load_in_words}"
+    if not point.level:
+        return point, "its load is unknown"
+    return point, None if point.throughput_per_s.value else "its throughput is 0 or unknown"
