@@ -151,7 +151,9 @@ def message_of(problem: Any) -> str:
     if kind in _BOUNDS:
         key, form = _BOUNDS[kind]
         seen = context.get("actual_length")
-        return form.format(context[key]) + (got if seen is None else f", got {seen} instead")
+        bound = context[key]
+        bound = f"{bound:.10g}" if isinstance(bound, float) else bound
+        return form.format(bound) + (got if seen is None else f", got {seen} instead")
     if kind in _MUST_BE:
         return _MUST_BE[kind] + got
     message = problem["msg"]

@@ -11,7 +11,9 @@ from results_1 import RESULTS_1
 
 from towtank.cli import main
 from towtank.errors import StudyError
+from towtank.model.demand_file import ExcludedRun
 from towtank.model.fitting.measured import read_configurations
+from towtank.sizing.basis import not_modelled
 
 SUMMARY = json.loads((RESULTS_1 / "study-summary.json").read_text("utf-8"))
 HUGE = 10**400
@@ -55,7 +57,7 @@ def test_a_summary_alone_has_the_points_of_the_study(path: Path) -> None:
         ({"throughput_per_s": 5}, "throughput_per_s must be a mapping of keys to values, got 5 instead"),
         ({"throughput_per_s": None}, "its throughput is 0 or unknown"),
         ({"throughput_per_s": {"value": 0}}, "its throughput is 0 or unknown"),
-        ({"throughput_per_s": {"value": -1.0}}, "throughput_per_s.value must be at least 0, got -1 instead"),
+        ({"throughput_per_s": {"value": -1.0}}, "throughput_per_s.value must be at least 0, got -1.0 instead"),
         (
             {"throughput_per_s": {"value": float("nan")}},
             "throughput_per_s.value must be a finite number, got nan instead",
@@ -92,7 +94,7 @@ def test_a_summary_alone_has_the_points_of_the_study(path: Path) -> None:
         ({"verdicts": []}, "verdicts must have at least 1 entries, got 0 instead"),
         ({"verdicts": ["vaild"]}, "verdicts[0] must be valid, suspect or invalid, got 'vaild' instead"),
         ({"verdicts": [{"level": "invalid"}, "valid"]}, "verdicts[0] must be "),
-        ({"runs": [{"run": "r1"}, "r008"]}, "runs[0] must be text, got a mapping instead"),
+        ({"runs": [{"run": "r1"}]}, "runs[0] must be text, got a mapping instead"),
         ({"tiers": {"content": {"cpus_allotted": -5}}}, "tiers.content.cpus_allotted must be above 0, got -5 instead"),
         ({"tiers": {"content": {"cpus_allotted": 1e300}}}, "tiers.content.cpus_allotted must be at most "),
         ({"tiers": {"content": 1}}, "tiers.content must be a mapping of keys to values, got 1 instead"),
@@ -180,3 +182,22 @@ def test_no_usable_point_is_status_4_with_every_reason(capsys: Any, path: Path) 
     shown = capsys.readouterr().err
     assert "point 1: must be a mapping of keys to values, got 5 instead" in shown
     assert "point 2: its throughput is 0 or unknown" in shown
+
+
+def test_a_sizing_names_the_points_that_its_model_leaves_out(capsys: Any, path: Path) -> None:
+    damaged = with_point(path, throughput_per_s="many")
+    label = SUMMARY["configurations"][0]["label"]
+    main(["size", str(damaged), "--users", "40", "--objective", "mean < 1 s", "--configuration", label])
+    shown = " ".join("".join(capsys.readouterr()).split())
+    run = SUMMARY["configurations"][0]["points"][1]["runs"][0]
+    assert f"left out, {run}: throughput_per_s must be a mapping of keys to values, got 'many' instead" in shown
+
+
+def test_of_many_points_that_are_left_out_a_sizing_names_three() -> None:
+    assert not_modelled([]) == []
+    assert not_modelled([ExcludedRun(f"r{number}", None, "invalid") for number in range(3)]) == [
+        "left out, r0: invalid; r1: invalid; r2: invalid"
+    ]
+    assert not_modelled([ExcludedRun(f"r{number}", None, "invalid") for number in range(5)]) == [
+        "left out, r0: invalid; r1: invalid; r2: invalid; and 2 more"
+    ]

@@ -88,7 +88,7 @@ FAULTS = [
     ("{by: 100, up_to: 400}", "{by: 100}", "load.steps[0]: must have the key up_to, because another step follows"),
     ("{by: 50}", "{by: 50, times: 2}", "load.steps[1]: must have either by or times, got both instead"),
     ("{by: 50}", "{up_to: 500}", "load.steps[1]: must have either by or times, got neither instead"),
-    ("{by: 50}", "{times: 1}", "load.steps[1].times: must be above 1.0, got 1 instead"),
+    ("{by: 50}", "{times: 1}", "load.steps[1].times: must be above 1, got 1 instead"),
     ("{by: 50}", "{by: 1}", "load.steps: must make at most 1000 levels, got about 1603 instead"),
     ("to: 5 %", "to: 0 %", "load.refine.to: must be above 0 % and below 100 %, got 0 % instead"),
     ("repeats: 3", "repeats: 0", "load.refine.repeats: must be at least 1, got 0 instead"),

@@ -260,11 +260,11 @@ def _network(source: Path, answer: NetworkAnswer, why: str) -> Basis:
         text = network_text(answer, str(source))
     except ModelError as error:
         raise MeasurementError(f"{source}: the measurements give no model to size from: {error}") from None
-    doubts = [*_not_modelled(answer.configuration.excluded), *(found.text for found in answer.fitted.verdict.reasons)]
+    doubts = [*not_modelled(answer.configuration.excluded), *(found.text for found in answer.fitted.verdict.reasons)]
     return _of_text(source, text, answer.fitted.assumptions, why, doubts)
 
 
-def _not_modelled(excluded: Sequence[ExcludedRun]) -> list[str]:
+def not_modelled(excluded: Sequence[ExcludedRun]) -> list[str]:
     """Return the doubt that names measured runs on which the sizing does not rest; empty if there are none."""
     named = [f"{run.run}: {run.why}" for run in excluded[:_NAMED]]
     more = len(excluded) - len(named)
@@ -278,7 +278,7 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
         _write(answer, str(source), path)
         text = path.read_text("utf-8")
     excluded = () if answer.configuration is None else answer.configuration.excluded
-    return _of_text(source, text, _assumptions(answer), why, _not_modelled(excluded))
+    return _of_text(source, text, _assumptions(answer), why, not_modelled(excluded))
 
 
 def _of_text(source: Path, text: str, assumptions: Iterable[FitAssumption], why: str, doubts: Iterable[str]) -> Basis:

@@ -41,7 +41,7 @@ def test_all_faults_are_reported_with_their_places(tmp_path: Path) -> None:
     )
     expected = [
         "4:17: hosts.a.provider: must be a provider among local, namespaces",
-        "5:35: hosts.b.cpus: must be above 0.0, got 0 instead",
+        "5:35: hosts.b.cpus: must be above 0, got 0 instead",
         "5:46: hosts.b.memory: must be at least 4194304",
         "5:68: hosts.b.network.mtu: must be at least 576, got 100 instead",
         "6:24: hosts.c.cpus: ",

@@ -24,7 +24,7 @@ from towtank.analysis import (
     standard_error_of,
     summaries_of,
 )
-from towtank.documents import malformed
+from towtank.documents import malformed, record_of
 from towtank.errors import MeasurementError, StudyError
 from towtank.model.demand_file import ExcludedRun
 from towtank.model.fitting.audit import Finding, Quantities, audit
@@ -254,10 +254,10 @@ def _from_summary(path: Path) -> list[Configuration]:
         schema = f"the schema {shown(document['schema'])}" if "schema" in document else "no schema"
         message = f"must be a study summary, got a document with {schema}: {'; '.join(faults.values())}"
         raise StudyError.at(path, message)
-    found, entries = [], document["configurations"]
-    names = [{name: entry.get(name) for name in ("key", "label")} for entry in entries]
-    for configuration, entry in zip(configurations_of({"configurations": names}), entries, strict=True):
-        read = [(f"point {number}", *read_point(point)) for number, point in enumerate(entry["points"], start=1)]
+    found, entries = [], record_of(_SummaryForm, document).configurations
+    named = configurations_of({"configurations": [{"key": entry.key, "label": entry.label} for entry in entries]})
+    for configuration, entry in zip(named, entries, strict=True):
+        read = [(f"point {number}", *read_point(point)) for number, point in enumerate(entry.points, start=1)]
         usable = [point for _, point, why in read if why is None]
         left = [
             ExcludedRun(", ".join(point.runs) or name, point.level or None, why) for name, point, why in read if why
@@ -275,6 +275,8 @@ def _from_summary(path: Path) -> list[Configuration]:
 @dataclass(frozen=True)
 class _ConfigurationForm:
     points: list[object]
+    key: object = None
+    label: object = None
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,10 @@ class _Tier:
 
 @dataclass(frozen=True)
 class _Point:
-    runs: tuple[str, ...]
     verdicts: Annotated[tuple[Literal["valid", "suspect", "invalid"], ...], Field(min_length=1)]
-    throughput_per_s: _Estimate
-    response_time_s: _Times
+    runs: tuple[str, ...] = ()
+    throughput_per_s: _Estimate | None = None
+    response_time_s: _Times = _Times()
     tiers: dict[str, _Tier] = field(default_factory=dict)
     users: _Load | None = None
     rate: _Load | None = None
