@@ -152,7 +152,7 @@ def message_of(problem: Any) -> str:
         key, form = _BOUNDS[kind]
         seen = context.get("actual_length")
         bound = context[key]
-        bound = f"{bound:.10g}" if isinstance(bound, float) else bound
+        bound = int(bound) if isinstance(bound, float) and bound.is_integer() else bound
         return form.format(bound) + (got if seen is None else f", got {seen} instead")
     if kind in _MUST_BE:
         return _MUST_BE[kind] + got

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from towtank.cli import main
 from towtank.errors import StudyError
 from towtank.model.demand_file import ExcludedRun
 from towtank.model.fitting.measured import read_configurations
-from towtank.sizing.basis import not_modelled
+from towtank.sizing.basis import ModelChoice, load_basis, not_used
+from towtank.sizing.trust import _doubts
 
 SUMMARY = json.loads((RESULTS_1 / "study-summary.json").read_text("utf-8"))
 HUGE = 10**400
@@ -66,7 +69,7 @@ def test_a_summary_alone_has_the_points_of_the_study(path: Path) -> None:
         ({"throughput_per_s": {"value": HUGE}}, "throughput_per_s.value must be "),
         (
             {"throughput_per_s": {"value": 20, "confidence": 0}},
-            "throughput_per_s.confidence must be above 0, got 0 instead",
+            "throughput_per_s.confidence must be at least 0.01, got 0 instead",
         ),
         (
             {"throughput_per_s": {"value": 20, "confidence": 2}},
@@ -80,7 +83,7 @@ def test_a_summary_alone_has_the_points_of_the_study(path: Path) -> None:
         ({"response_time_s": None}, "response_time_s must be a mapping of keys to values, got nothing instead"),
         ({"users": None, "load": None}, "its load is unknown"),
         ({"users": None, "rate": 5.0}, "its load must be a number of users, got 5 arrivals per second"),
-        ({"users": 0}, "users must be above 0, got 0 instead"),
+        ({"users": 0}, "users must be at least 1, got 0 instead"),
         ({"users": True}, "users must be a number, got true instead"),
         ({"users": {}}, "users must be a number, got a mapping instead"),
         ({"users": HUGE}, "users must be "),
@@ -95,7 +98,10 @@ def test_a_summary_alone_has_the_points_of_the_study(path: Path) -> None:
         ({"verdicts": ["vaild"]}, "verdicts[0] must be valid, suspect or invalid, got 'vaild' instead"),
         ({"verdicts": [{"level": "invalid"}, "valid"]}, "verdicts[0] must be "),
         ({"runs": [{"run": "r1"}]}, "runs[0] must be text, got a mapping instead"),
-        ({"tiers": {"content": {"cpus_allotted": -5}}}, "tiers.content.cpus_allotted must be above 0, got -5 instead"),
+        (
+            {"tiers": {"content": {"cpus_allotted": -5}}},
+            "tiers.content.cpus_allotted must be at least 0, got -5 instead",
+        ),
         ({"tiers": {"content": {"cpus_allotted": 1e300}}}, "tiers.content.cpus_allotted must be at most "),
         ({"tiers": {"content": 1}}, "tiers.content must be a mapping of keys to values, got 1 instead"),
         (
@@ -184,20 +190,50 @@ def test_no_usable_point_is_status_4_with_every_reason(capsys: Any, path: Path) 
     assert "point 2: its throughput is 0 or unknown" in shown
 
 
-def test_a_sizing_names_the_points_that_its_model_leaves_out(capsys: Any, path: Path) -> None:
-    damaged = with_point(path, throughput_per_s="many")
+@pytest.mark.parametrize("verdict", ["supported", "doubtful"])
+def test_a_sizing_names_the_points_that_its_model_does_not_use(path: Path, verdict: str) -> None:
     label = SUMMARY["configurations"][0]["label"]
-    main(["size", str(damaged), "--users", "40", "--objective", "mean < 1 s", "--configuration", label])
-    shown = " ".join("".join(capsys.readouterr()).split())
+    basis = load_basis(with_point(path, throughput_per_s="many"), ModelChoice(configuration=label))
     run = SUMMARY["configurations"][0]["points"][1]["runs"][0]
-    assert f"left out, {run}: throughput_per_s must be a mapping of keys to values, got 'many' instead" in shown
+    (text,) = basis.not_used
+    assert text.startswith(f"not used for the model, {run}: throughput_per_s must be a mapping of keys to values, got")
+    assert basis.fitted is not None
+    question: Any = SimpleNamespace(
+        basis=replace(basis, fitted=basis.fitted.model_copy(update={"verdict": verdict})),
+        counted=("demands",),
+        draws=100,
+        file=SimpleNamespace(data=None),
+    )
+    found = _doubts(question, None, None)
+    assert text in found
+    assert any("only with doubts" in doubt for doubt in found) == (verdict == "doubtful" and not basis.doubts)
 
 
-def test_of_many_points_that_are_left_out_a_sizing_names_three() -> None:
-    assert not_modelled([]) == []
-    assert not_modelled([ExcludedRun(f"r{number}", None, "invalid") for number in range(3)]) == [
-        "left out, r0: invalid; r1: invalid; r2: invalid"
-    ]
-    assert not_modelled([ExcludedRun(f"r{number}", None, "invalid") for number in range(5)]) == [
-        "left out, r0: invalid; r1: invalid; r2: invalid; and 2 more"
-    ]
+def test_of_many_points_a_sizing_names_three() -> None:
+    runs = [ExcludedRun(f"r{number}", None, "invalid: a; b") for number in range(5)]
+    named = [f"not used for the model, r{number}: invalid: a" for number in range(3)]
+    assert not_used([]) == ()
+    assert not_used(runs[:3]) == tuple(named)
+    assert not_used(runs) == (*named, "2 more not used for the model: see `towtank model fit`")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"throughput_per_s": {"value": 20.0, "n": HUGE}},
+        {"throughput_per_s": {"value": 20.0, "confidence": 1e-320}},
+        {"throughput_per_s": {"value": 1e308}},
+        {"throughput_per_s": {"value": 20.0, "needs_s": "x"}},
+        {"throughput_per_s": {"value": 20.0, "resolution": 1e300}},
+        {"users": 5e-324},
+        {"users": "inf"},
+        {"think_time_s": 1e308},
+    ],
+)
+def test_numbers_that_no_system_reaches_cost_only_their_point(capsys: Any, path: Path, damage: dict[str, Any]) -> None:
+    def refuse(text: str) -> None:
+        raise AssertionError(text)
+
+    assert main(["model", "fit", "linear", str(with_point(path, **damage)), "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out, parse_constant=refuse)["configurations"]
+    assert (len(first["excluded"]), second["excluded"]) == (1, [])

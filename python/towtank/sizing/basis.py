@@ -41,7 +41,7 @@ from towtank.sizing.scores import scores
 
 MODEL_CHOICES = ("auto", "network", "curve")
 """Models that can be fitted to measured results; `auto` chooses between network and curve."""
-# Largest number of excluded runs that a doubt names. [1]
+# Largest number of runs that are named because the model does not use them. [1]
 _NAMED = 3
 DRAWS = 200
 """Number of random draws of the uncertain quantities in a sizing, such as growth. For a fitted model, the number of
@@ -65,6 +65,8 @@ class Basis:
         Reason why this kind of model was fitted to results; empty for a model file.
     doubts : tuple of str
         Doubts about the fit.
+    not_used : tuple of str
+        Measured runs that the model does not use, each with a reason.
     guess : str
         Reason why the effect of more servers is unknown; empty if measurements show that servers limit the load.
     asserted : bool
@@ -79,6 +81,7 @@ class Basis:
     assumptions: tuple[FitAssumption, ...] = ()
     why: str = ""
     doubts: tuple[str, ...] = ()
+    not_used: tuple[str, ...] = ()
     guess: str = ""
     asserted: bool = False
     unreached: bool = False
@@ -260,15 +263,16 @@ def _network(source: Path, answer: NetworkAnswer, why: str) -> Basis:
         text = network_text(answer, str(source))
     except ModelError as error:
         raise MeasurementError(f"{source}: the measurements give no model to size from: {error}") from None
-    doubts = [*not_modelled(answer.configuration.excluded), *(found.text for found in answer.fitted.verdict.reasons)]
-    return _of_text(source, text, answer.fitted.assumptions, why, doubts)
+    doubts = tuple(reason.text for reason in answer.fitted.verdict.reasons)
+    basis = _of_text(source, text, answer.fitted.assumptions, why, doubts)
+    return replace(basis, not_used=not_used(answer.configuration.excluded))
 
 
-def not_modelled(excluded: Sequence[ExcludedRun]) -> list[str]:
-    """Return the doubt that names measured runs on which the sizing does not rest; empty if there are none."""
-    named = [f"{run.run}: {run.why}" for run in excluded[:_NAMED]]
+def not_used(excluded: Sequence[ExcludedRun]) -> tuple[str, ...]:
+    """Return the names of measured runs on which the sizing does not rest, each with its first reason."""
+    named = [f"not used for the model, {run.run}: {run.why.split('; ')[0]}" for run in excluded[:_NAMED]]
     more = len(excluded) - len(named)
-    return [f"left out, {'; '.join(named)}{f'; and {more} more' if more else ''}"] if named else []
+    return (*named, f"{more} more not used for the model: see `towtank model fit`") if more else tuple(named)
 
 
 def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
@@ -278,10 +282,12 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
         _write(answer, str(source), path)
         text = path.read_text("utf-8")
     excluded = () if answer.configuration is None else answer.configuration.excluded
-    return _of_text(source, text, _assumptions(answer), why, not_modelled(excluded))
+    return replace(_of_text(source, text, _assumptions(answer), why), not_used=not_used(excluded))
 
 
-def _of_text(source: Path, text: str, assumptions: Iterable[FitAssumption], why: str, doubts: Iterable[str]) -> Basis:
+def _of_text(
+    source: Path, text: str, assumptions: Iterable[FitAssumption], why: str, doubts: tuple[str, ...] = ()
+) -> Basis:
     """Return the basis of a sizing from the text of a fitted model file, which is parsed exactly like a user's file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
@@ -290,7 +296,7 @@ def _of_text(source: Path, text: str, assumptions: Iterable[FitAssumption], why:
     node = problem.tree.child("fitted")
     assert node is not None
     fitted = FittedFile.model_validate(node.plain())
-    return _of_fitted(Basis(str(source), problem.document, fitted, tuple(assumptions), why, tuple(doubts)))
+    return _of_fitted(Basis(str(source), problem.document, fitted, tuple(assumptions), why, doubts))
 
 
 def _assumptions(answer: CurveAnswer) -> Iterable[FitAssumption]:

@@ -156,7 +156,7 @@ def _times(answer: Found, highest: float) -> Interval | None:
 
 
 def _doubts(question: Question, answer: Found | None, growing: GrowthModel | None) -> list[str]:
-    doubts: list[str] = []
+    doubts = list(question.basis.not_used)
     fitted = question.basis.fitted
     if fitted is not None and fitted.verdict != "supported":
         doubts += question.basis.doubts or ["the points support the model only with doubts: see `towtank model fit`"]

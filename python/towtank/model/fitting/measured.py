@@ -260,7 +260,7 @@ def _from_summary(path: Path) -> list[Configuration]:
         read = [(f"point {number}", *read_point(point)) for number, point in enumerate(entry.points, start=1)]
         usable = [point for _, point, why in read if why is None]
         left = [
-            ExcludedRun(", ".join(point.runs) or name, point.level or None, why) for name, point, why in read if why
+            ExcludedRun(", ".join(point.runs) or name, _known(point.level), why) for name, point, why in read if why
         ]
         tiers = dict.fromkeys(tier for point in usable for tier in point.tiers)
         resources = [
@@ -270,6 +270,10 @@ def _from_summary(path: Path) -> list[Configuration]:
         ]
         found.append(Configuration(configuration.label, configuration.key, usable, [], left, resources))
     return found
+
+
+def _known(load: float) -> float | None:
+    return load if load > 0 and math.isfinite(load) else None
 
 
 @dataclass(frozen=True)

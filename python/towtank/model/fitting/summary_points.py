@@ -15,11 +15,12 @@ from towtank.analysis import LoadPoint
 from towtank.documents import malformed
 from towtank.units import shown
 
-_Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+# Fits overflow with numbers that no system reaches.
+_Finite = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e12, le=1e12)]
 _NotNegative = Annotated[_Finite, Field(ge=0)]
-_Load = Annotated[_Finite, Field(gt=0, le=1e9)]
-# A model has a server for each CPU.
-_Cpus = Annotated[_Finite, Field(gt=0, le=1e5)]
+_Load = Annotated[_Finite, Field(ge=0.001, le=1e9)]
+# A model has a server for each CPU. An allotment of 0 is unknown.
+_Cpus = Annotated[_Finite, Field(ge=0, le=1e5)]
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,12 @@ class _Estimate:
     value: _NotNegative | None = None
     low: _Finite | None = None
     high: _Finite | None = None
-    confidence: Annotated[_Finite, Field(gt=0, lt=1)] = 0.95
-    n: Annotated[int, Field(strict=True, ge=0)] = 0
+    confidence: Annotated[_Finite, Field(ge=0.01, lt=1)] = 0.95
+    n: Annotated[int, Field(ge=0, le=10**12)] = 0
     method: str = ""
+    needs_s: int | None = None
+    within: _Finite | None = None
+    resolution: _NotNegative = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class _Point:
     throughput_per_s: _Estimate | None = None
     response_time_s: _Times = _Times()
     tiers: dict[str, _Tier] = field(default_factory=dict)
-    users: _Load | None = None
+    users: Annotated[_Load, Field(ge=1)] | None = None
     rate: _Load | None = None
     load: _Load | None = None
     think_time_s: _NotNegative | None = None
@@ -67,7 +71,7 @@ def read_point(document: object) -> tuple[LoadPoint, str | None]:
         return LoadPoint(), f"must be a mapping of keys to values, got {shown(document)} instead"
     point = LoadPoint.model_validate(document)
     if faults := malformed(_Point, document):
-        return point, "; ".join(faults.values())
+        return point, next(iter(faults.values()))
     if not point.is_usable:
         return point, "invalid"
     if point.users is None and point.rate is not None:
