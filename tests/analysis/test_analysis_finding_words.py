@@ -8,7 +8,7 @@ import pytest
 from judged_studies import claim, estimate
 
 from towtank.analysis.claims.verdicts import ClaimVerdict, JudgedClaims
-from towtank.analysis.conclusion.finding_words import finding
+from towtank.analysis.conclusion.finding_words import finding, named_value
 from towtank.analysis.conclusion.quantity_words import quantity_words
 
 FACTOR = estimate(11.0, 5.0, 26.0)
@@ -146,3 +146,19 @@ def test_a_factor_in_a_claim_has_its_quantity_with_both_values() -> None:
         "They reduce the response time: mean response time 89 (83 to 93) % lower than with `index = present`, 46.6 ms "
         "against 417 ms"
     )
+
+
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        ({"value": 158.57}, "159 times"),
+        ({"value": 4.0, "low": 3.5, "high": 4.5}, "4.0 (3.5 to 4.5) times"),
+        ({"value": 0.47, "low": 0.25, "high": 0.89}, "47 (25 to 89) %"),
+    ],
+)
+def test_the_value_of_a_trend_is_a_ratio_and_has_not_the_unit_of_its_quantity(
+    measured: dict[str, float], words: str
+) -> None:
+    trend = {"trend": {"of": "mean", "over": "users", "at": {"index": "present"}}}
+    found = read("Response times grow.", "undecided", measure=trend, measured=measured, unit="s", holds="rises")
+    assert named_value(found) == f"mean response time {words} from the first to the last level"

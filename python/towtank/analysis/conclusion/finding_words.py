@@ -216,6 +216,10 @@ def bare_value(claim: ClaimVerdict) -> str:
     kind, given = parts_of(claim)
     if claim.measured is None or claim.measured.value is None:
         return ""
+    if kind == "trend":
+        is_times = is_factor(claim.measured.value, ())
+        change = f"{estimate_text(claim.measured, '')} times" if is_times else percent_words(claim.measured)
+        return f"{change} from the first to the last level"
     if kind == RATIO_MEASURE:
         if is_factor(claim.measured.value, bounds_of(claim)):
             return f"{estimate_text(claim.measured, '', bounds_of(claim))} times"
