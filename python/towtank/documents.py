@@ -93,13 +93,13 @@ def malformed(kind: type[object], document: Mapping[str, object]) -> dict[str, s
     >>> malformed(Load, {"kind": "users", "level": "many"})
     {'level': "level must be a number, got 'many' instead"}
     """
-    from towtank.treecheck import place_of, placed_text_of  # noqa: PLC0415 - slow to import
+    from towtank.problems import place_of, placed_text_of  # noqa: PLC0415 - slow to import
 
     error = _fault_of(kind, document)
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False) if error is not None else ():
         if path := _entry_of(document, problem):
-            found.setdefault(place_of(path), placed_text_of(problem))
+            found.setdefault(place_of(document, path), placed_text_of(document, problem))
     return found
 
 

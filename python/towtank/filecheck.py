@@ -8,9 +8,9 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
-from towtank.spelling import is_slip, meant
+from towtank.spelling import did_you_mean, is_slip, meant
 from towtank.units import shown
-from towtank.yamlfile import Document, did_you_mean
+from towtank.yamlfile import Document
 
 SCHEMAS = (
     "towtank/study/1", "towtank/workload/1", "towtank/system/1", "towtank/browser-script/1", "towtank/model/1",

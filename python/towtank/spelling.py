@@ -140,3 +140,9 @@ def _distance(one: str, other: str, at_most: int) -> int:
             return at_most + 1
         before, row = row, following
     return min(row[-1], at_most + 1)
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Render the hint `, did you mean 'x'?` with the most similar known word; empty if no word is similar."""
+    near = nearest(word, known)
+    return f", did you mean {near!r}?" if near is not None else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -11,9 +10,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank.errors import Fault
-from towtank.spelling import Misspelt, meant, misnamed
+from towtank.problems import is_missing, message_of, text_of
+from towtank.spelling import Misspelt, did_you_mean, meant, misnamed
 from towtank.units import shown
-from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
+from towtank.yamlfile import Node, Path_, fault_at, find
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -22,8 +22,6 @@ MISSPELT_KEY = "misspelt_key"
 # Largest number of rounds of the check. Each round removes the invalid values that it finds, and the next round may
 # find further invalid values in the mappings that contain these entries.
 ROUNDS_AT_MOST = 20
-# Names of union branches, which pydantic adds to the path of an error.
-_BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
 @dataclass
@@ -62,17 +60,13 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
 
 
 def _faults(root: Node, problems: list[tuple[Any, Path_]]) -> list[Fault]:
-    missing = {path for problem, path in problems if _is_missing(problem)}
+    missing = {path for problem, path in problems if is_missing(problem)}
     return sorted({_as_fault(root, problem, path, missing) for problem, path in problems})
 
 
 def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
     """Return the node that a problem concerns; for a missing key, the mapping that lacks the key."""
-    return find(root, path[:-1] if _is_missing(problem) else path)[0]
-
-
-def _is_missing(problem: Any) -> bool:
-    return bool(problem["type"] == "missing")
+    return find(root, path[:-1] if is_missing(problem) else path)[0]
 
 
 def _take_out(root: Node, wrong: Iterable[Node]) -> bool:
@@ -85,38 +79,6 @@ def _take_out(root: Node, wrong: Iterable[Node]) -> bool:
         elif isinstance(node.value, list):
             node.value = [child for child in node.value if id(child) not in out]
     return id(root) not in out
-
-
-_MUST_BE = {
-    "string_type": "must be text",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "int_parsing": "must be a whole number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
-    "bool_parsing": "must be true or false",
-    "dict_type": "must be a mapping of keys to values",
-    "mapping_type": "must be a mapping of keys to values",
-    "dataclass_type": "must be a mapping of keys to values",
-    "model_type": "must be a mapping of keys to values",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "none_required": "must be nothing",
-    "string_too_short": "must not be empty",
-}
-# For each type of pydantic error: the key of the violated bound in the error's context, and the template of the
-# message.
-_BOUNDS = {
-    "greater_than": ("gt", "must be above {}"),
-    "greater_than_equal": ("ge", "must be at least {}"),
-    "less_than": ("lt", "must be below {}"),
-    "less_than_equal": ("le", "must be at most {}"),
-    "too_short": ("min_length", "must have at least {} entries"),
-    "too_long": ("max_length", "must have at most {} entries"),
-    "string_pattern_mismatch": ("pattern", "must be text that matches {}"),
-}
 
 
 def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:
@@ -137,51 +99,6 @@ def _text_of(error: Exception | str) -> str:
     """
     text = error.args[0] if isinstance(error, Exception) and error.args else error
     return text if isinstance(text, str) else str(text)
-
-
-def message_of(problem: Any) -> str:
-    """Return a message with the expected value and the actual value of a problem that pydantic found."""
-    kind, context, value = problem["type"], problem.get("ctx", {}), problem["input"]
-    got = f", got {shown(value)} instead"
-    if kind == "literal_error":
-        expected = context["expected"]
-        words = re.findall(r"'([^']*)'", expected)
-        message = f"must be {expected.replace(chr(39), '')}{got}{did_you_mean(value, words)}"
-        return Misspelt.of(message, meant(value, words, is_form=True))
-    if kind in _BOUNDS:
-        key, form = _BOUNDS[kind]
-        seen = context.get("actual_length")
-        bound = context[key]
-        bound = int(bound) if isinstance(bound, float) and bound.is_integer() else bound
-        return form.format(bound) + (got if seen is None else f", got {seen} instead")
-    if kind in _MUST_BE:
-        return _MUST_BE[kind] + got
-    message = problem["msg"]
-    return message if message.startswith("must") else f"must be right: {message}{got}"
-
-
-def place_of(location: Iterable[int | str]) -> str:
-    """Return the path of an error of pydantic as text, such as `runs[1].name`, without the names of union branches."""
-    path = ""
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif not _BRANCHES.match(part):
-            path += f".{part}" if path else part
-    return path
-
-
-def text_of(problem: Any) -> str:
-    """Return a message as `message_of` does, also about a missing key."""
-    if _is_missing(problem):
-        return f"must have the key {str(problem['loc'][-1])!r}, got none"
-    return message_of(problem)
-
-
-def placed_text_of(problem: Any) -> str:
-    """Return the path of a problem and a message, such as `users.asked must be a number, got 'many' instead`."""
-    location = problem["loc"]
-    return f"{place_of(location[:-1] if _is_missing(problem) else location)} {text_of(problem)}".strip()
 
 
 def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:

@@ -26,7 +26,6 @@ from ruamel.yaml.events import (
 )
 
 from towtank.errors import Fault, StudyError
-from towtank.spelling import nearest
 
 # Limits for the size, the number of values and the nesting of a file. A study with its workload has a few hundred
 # values, so the limits allow even generated files, but exclude YAML bombs.
@@ -426,9 +425,3 @@ def merge(base: Node, over: Node) -> Node:
         merged.value[key] = merge(existing, child) if existing is not None else child.copy()
         merged.keys[key] = over.keys[key]
     return merged
-
-
-def did_you_mean(word: object, known: Iterator[str] | list[str]) -> str:
-    """Render the hint `, did you mean 'x'?` with the most similar known word; empty if no word is similar."""
-    near = nearest(word, known)
-    return f", did you mean {near!r}?" if near is not None else ""

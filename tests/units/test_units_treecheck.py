@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from towtank import yamlfile
+from towtank.documents import malformed
+from towtank.problems import place_of
 from towtank.treecheck import validate_tree
 from towtank.workload.model import WorkloadFile
 
@@ -54,3 +57,17 @@ def test_what_is_wrong_is_taken_out_and_an_equal_value_elsewhere_stays(tmp_path:
     assert checked.model is not None
     assert "misspelt" not in checked.tree.value
     assert checked.model.title == "x"
+
+
+@dataclass(frozen=True)
+class OfTiers:
+    tiers: dict[str, float | dict[str, float]]
+
+
+def test_the_place_of_a_fault_has_names_like_those_of_types_and_no_branches_of_unions() -> None:
+    document = {"tiers": {"Content": {"int": "many"}, "store": 1.0}}
+    assert set(malformed(OfTiers, document)) == {"tiers"}
+    assert place_of(document, ("tiers", "Content", "dict[str,float]", "int")) == "tiers.Content.int"
+    assert place_of({"tiers": {"float": "x"}}, ("tiers", "float", "float")) == "tiers.float"
+    assert place_of({"runs": [{"Name": 1}]}, ("runs", 0, "Run", "Name")) == "runs[0].Name"
+    assert place_of({}, ("runs", 0, "name")) == "runs[0].name"

@@ -68,7 +68,7 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
     used.
     """
     from towtank.sizing import load_machines, machine_catalogue  # noqa: PLC0415
-    from towtank.yamlfile import did_you_mean  # noqa: PLC0415
+    from towtank.spelling import did_you_mean  # noqa: PLC0415
 
     if against is None:
         return None

@@ -68,7 +68,7 @@ def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
     """Return the rule with the given name; the error for an unknown name suggests the most similar name."""
     from towtank.errors import StudyError  # noqa: PLC0415
     from towtank.sizing import load_rules  # noqa: PLC0415
-    from towtank.yamlfile import did_you_mean  # noqa: PLC0415
+    from towtank.spelling import did_you_mean  # noqa: PLC0415
 
     if name in known:
         return known[name]

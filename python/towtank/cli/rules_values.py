@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towtank.errors import Fault, StudyError
 from towtank.sizing import InputValue, Rule, RuleAnswer, answer_rule, inputs_with_defaults
-from towtank.yamlfile import did_you_mean
+from towtank.spelling import did_you_mean
 
 
 def answer_for(rule: Rule, settings: list[str]) -> RuleAnswer:

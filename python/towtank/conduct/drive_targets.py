@@ -17,6 +17,7 @@ from towtank.conduct.drive import (
 from towtank.errors import COMMAND_LINE, Fault, StudyError
 from towtank.plan import Plan
 from towtank.results import RunFolder
+from towtank.spelling import did_you_mean
 from towtank.units import shown
 from towtank.workload import (
     check_targets,
@@ -27,7 +28,7 @@ from towtank.workload import (
     numeric_address,
     target_with_fallbacks,
 )
-from towtank.yamlfile import did_you_mean, parse_value
+from towtank.yamlfile import parse_value
 
 if TYPE_CHECKING:
     from towtank.workload import Workload

@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, Field
 
 from towtank.errors import Fault
 from towtank.fields import Duration, FileModel, Name, one_or_more
-from towtank.yamlfile import Node, did_you_mean, fault_at
+from towtank.spelling import did_you_mean
+from towtank.yamlfile import Node, fault_at
 
 if TYPE_CHECKING:
     from towtank.model.file import ModelFile

@@ -28,6 +28,7 @@ from towtank.model.engine_model import (
 from towtank.model.file import FittedFile, ModelFile, StationFile
 from towtank.model.solved import SolverFault
 from towtank.model.solving import check_models
+from towtank.spelling import did_you_mean
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document, Node, fault_at, find
 
@@ -212,7 +213,7 @@ def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
     for name, count in counts.items():
         at = ("fitted", "draws", name)
         if name not in model.stations:
-            near = yamlfile.did_you_mean(name, list(model.stations))
+            near = did_you_mean(name, list(model.stations))
             faults.append(fault_at(tree, at, f"must be a station of the model, got {name!r} instead{near}", key=True))
         if count != max(counts.values()):
             faults.append(fault_at(tree, at, f"must have as many values as the other stations, got {count} instead"))
@@ -236,7 +237,7 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
         value = getattr(station, key)
         for named in value if isinstance(value, dict) else ():
             if named not in known:
-                near = yamlfile.did_you_mean(named, known)
+                near = did_you_mean(named, known)
                 add(key, f"must be a class of the model ({', '.join(known)}), got {named!r} instead{near}", named)
     if station.demand is not None:
         routed = [job_class for job_class in model.routing if job_class in _times(model, station)]

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from towtank.documents import malformed, record_of, without_malformed
 from towtank.errors import Fault, StudyError
 from towtank.files import read_regular
-from towtank.treecheck import place_of, text_of
+from towtank.problems import place_of, text_of
 
 Level = str | int | float | bool
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -229,7 +229,7 @@ def checked(path: Path, document: dict[str, object], form: type[BaseModel]) -> d
     try:
         form.model_validate(document)
     except ValidationError as error:
-        faults = {place_of(problem["loc"]): problem for problem in error.errors(include_url=False)}
+        faults = {place_of(document, problem["loc"]): problem for problem in error.errors(include_url=False)}
         raise StudyError([Fault(str(path), 0, 0, place, text_of(each)) for place, each in faults.items()]) from None
     return document
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from towtank.errors import Fault, StudyError
 from towtank.sizing.sizing_file import ProfileFile
+from towtank.spelling import did_you_mean
 from towtank.units import shown
-from towtank.yamlfile import did_you_mean
 
 DAY_S = 86_400.0
 """Length of a day. [s]"""

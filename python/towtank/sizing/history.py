@@ -25,8 +25,8 @@ from towtank.sizing.history_steps import evidence, foreign, steps_beside
 from towtank.sizing.measured_loads import SUFFIX, measured_loads
 from towtank.sizing.quantities import YEAR_D
 from towtank.sizing.trend import SURE, Form, Trend, fitted_line
+from towtank.spelling import did_you_mean
 from towtank.units import shown
-from towtank.yamlfile import did_you_mean
 
 _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}

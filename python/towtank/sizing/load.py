@@ -17,7 +17,8 @@ from towtank.sizing.network import Changes
 from towtank.sizing.quantities import YEAR_D
 from towtank.sizing.sizing_file import SizingFile
 from towtank.sizing.steps import Step, Steps
-from towtank.yamlfile import Node, did_you_mean, fault_at
+from towtank.spelling import did_you_mean
+from towtank.yamlfile import Node, fault_at
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from towtank.sizing.machine_file import (
     PriceFile,
     RatingFile,
 )
+from towtank.spelling import did_you_mean
 from towtank.treecheck import validate_tree
-from towtank.yamlfile import Document, did_you_mean
+from towtank.yamlfile import Document
 
 SHIPPED = Path(__file__).with_name("machines")
 

@@ -17,9 +17,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from towtank.errors import EngineError
+from towtank.problems import message_of
 from towtank.sizing.kernels import KERNELS, SCALES, Resource, chosen
 from towtank.sizing.machines import geometric_mean
-from towtank.treecheck import message_of
 
 # Rating of the reference machine per CPU if only one of its CPUs is busy. [capacity units]
 REFERENCE_UNITS = 100.0

@@ -10,6 +10,7 @@ from towtank import yamlfile
 from towtank.errors import COMMAND_LINE, Fault, StudyError
 from towtank.sizing.measured_loads import SUFFIX
 from towtank.sizing.sizing_file import SCHEMA, SizingFile
+from towtank.spelling import did_you_mean
 from towtank.treecheck import Checked, validate_tree
 from towtank.yamlfile import Document, Node
 
@@ -92,7 +93,7 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
         if tier.disk_size is not None and tier.kind != "disk":
             found.append(yamlfile.fault_at(tree, ("tiers", name, "disk_size"), "must be given with kind: disk only"))
     for name in (name for name in file.memory if file.tiers and name not in file.tiers):
-        near = yamlfile.did_you_mean(name, list(file.tiers))
+        near = did_you_mean(name, list(file.tiers))
         message = f"must be a tier ({', '.join(file.tiers)}), got {name!r} instead{near}"
         found.append(yamlfile.fault_at(tree, ("memory", name), message, key=True))
     uses_data = any(entry.share is not None for entries in file.memory.values() for entry in entries)

@@ -26,9 +26,10 @@ from towtank.sizing.scores import scores, shares
 from towtank.sizing.sizing_file import SizingFile, TierFile
 from towtank.sizing.steps import Step, Steps
 from towtank.sizing.tiers import Option, Tier, cost_of, machine_options, plain_options
+from towtank.spelling import did_you_mean
 from towtank.study import read_planned_objective
 from towtank.treecheck import Checked
-from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
+from towtank.yamlfile import Node, Path_, fault_at
 
 _Place = tuple[Node, Path_]
 CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)

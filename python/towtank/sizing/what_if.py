@@ -31,8 +31,8 @@ from towtank.sizing.question import Question
 from towtank.sizing.settle import as_it_is
 from towtank.sizing.sizing_file import HitRatioFile
 from towtank.sizing.tiers import Candidate, Option
+from towtank.spelling import did_you_mean
 from towtank.units import format_size
-from towtank.yamlfile import did_you_mean
 
 FORMS = ("as", "cpu", "cpus", "nodes", "memory", "disk", "users", "rate", "think", "mix", "demand")
 RUNS, ANSWER = "the hardware that runs", "the answer"

@@ -15,9 +15,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from towtank.spelling import misnamed
+from towtank.spelling import did_you_mean, misnamed
 from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
-from towtank.yamlfile import did_you_mean
 
 PER_LOAD = "load"
 """Keyword in `per` of a claim that divides a quantity by the load of the run: number of users [1] or arrival rate

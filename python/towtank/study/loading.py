@@ -10,7 +10,7 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import COMMAND_LINE, Fault, StudyError
-from towtank.spelling import misnamed
+from towtank.spelling import did_you_mean, misnamed
 from towtank.study.across import across_faults
 from towtank.study.checks import StudyCheck
 from towtank.study.event_checks import event_faults
@@ -25,7 +25,7 @@ from towtank.system import SystemFile, check_system_tree, check_system_tree_as_w
 from towtank.treecheck import validate_tree
 from towtank.typos import Corrected, as_meant
 from towtank.workload import Workload, check_workload_as_written, target_faults, templates
-from towtank.yamlfile import Document, Node, did_you_mean, fault_at
+from towtank.yamlfile import Document, Node, fault_at
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 from towtank import units
-from towtank.spelling import Misspelt, meant, misnamed
-from towtank.yamlfile import did_you_mean
+from towtank.spelling import Misspelt, did_you_mean, meant, misnamed
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from towtank.errors import Fault
-from towtank.spelling import Misspelt, meant, misnamed
-from towtank.yamlfile import Node, did_you_mean, put, where
+from towtank.spelling import Misspelt, did_you_mean, meant, misnamed
+from towtank.yamlfile import Node, put, where
 
 _FORMS = (
     "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, generator.KEY, "

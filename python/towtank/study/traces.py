@@ -10,8 +10,8 @@ from pathlib import Path
 
 from towtank import units
 from towtank.errors import Fault
+from towtank.spelling import did_you_mean
 from towtank.study.model import Trace
-from towtank.yamlfile import did_you_mean
 
 ROWS_AT_MOST = 1_000_000
 """Largest number of rows of a trace. The engine keeps all rows in memory.

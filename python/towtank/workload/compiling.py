@@ -12,6 +12,7 @@ from typing import Any
 
 from towtank import files
 from towtank.errors import Fault, StudyError
+from towtank.spelling import did_you_mean
 from towtank.workload import datafiles, drivers, references, templates
 from towtank.workload.calls import CallStep
 from towtank.workload.cookies import Cookies, GivenCookie
@@ -23,7 +24,7 @@ from towtank.workload.requests import RequestWriter
 from towtank.workload.steps import Branch, Draw, If, Pick, Pop, Push, Repeat, Request, Set, Step, Think
 from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
-from towtank.yamlfile import Path_, did_you_mean
+from towtank.yamlfile import Path_
 
 
 def compile_workload(

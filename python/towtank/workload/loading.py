@@ -9,6 +9,7 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.spelling import did_you_mean
 from towtank.treecheck import validate_tree
 from towtank.typos import as_meant
 from towtank.workload import references
@@ -48,7 +49,7 @@ class Workload:
         if unknown:
             known = list(self.file.parameters)
             message = f"must have the parameter {unknown[0]!r}, got {', '.join(known) or 'none'}"
-            hint = yamlfile.did_you_mean(unknown[0], known)
+            hint = did_you_mean(unknown[0], known)
             raise StudyError([self.fault(("parameters",), message + hint)])
         workload, faults = check_workload(self.document, {**self.parameters, **parameters})
         if faults or workload is None:

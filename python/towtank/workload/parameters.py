@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from towtank.errors import Fault
 from towtank.secret_names import may_be_secret_name
-from towtank.spelling import Misspelt, meant
+from towtank.spelling import Misspelt, did_you_mean, meant
 from towtank.units import shown
 from towtank.workload.templates import percent_encoded
-from towtank.yamlfile import Node, Path_, did_you_mean, where
+from towtank.yamlfile import Node, Path_, where
 
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*(?:\|\s*(url|json|html|none)\s*)?\}")
 # Names of encodings in templates, each with its function. Without a name, a value is inserted unchanged.

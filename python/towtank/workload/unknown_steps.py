@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from pydantic_core import InitErrorDetails
 
+from towtank.spelling import did_you_mean
 from towtank.treecheck import misspelt_key
-from towtank.yamlfile import did_you_mean
 
 # Largest number of keys of the faulty mapping that a message lists. [1]
 _KEYS_SHOWN = 5

@@ -12,8 +12,8 @@ import numpy as np
 
 from towtank.errors import Fault, StudyError
 from towtank.model.fitting.observations import Floats, Observations, observations
+from towtank.spelling import did_you_mean
 from towtank.units import duration, shown
-from towtank.yamlfile import did_you_mean
 
 LOAD_NAMES = ("users", "concurrency", "load", "threads", "clients", "processors", "n")
 THROUGHPUT_NAMES = ("throughput", "throughput_per_s", "x", "tps", "rate")

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from towtank.sizing.rules.quantities import LITERAL_UNITS, Dimension, literal
-from towtank.yamlfile import did_you_mean
+from towtank.spelling import did_you_mean
 
 # Bounds of a formula. They limit the time and the stack depth for an untrusted rule file. Shipped formulas have about
 # fifty characters.

@@ -15,8 +15,9 @@ from towtank.sizing.rules.file import RuleEntry, RuleFile
 from towtank.sizing.rules.language import RESERVED, FormulaError, Tree, leaves, parse
 from towtank.sizing.rules.quantities import Unit, dimension_text, parse_quantity, parse_unit
 from towtank.sizing.rules.rule import FOLLOWS, RESULT, VALUE, Rule, StepTree, result_of_example, truth
+from towtank.spelling import did_you_mean
 from towtank.treecheck import validate_tree
-from towtank.yamlfile import Document, Node, Path_, did_you_mean, fault_at
+from towtank.yamlfile import Document, Node, Path_, fault_at
 
 SHIPPED = Path(__file__).parent
 FOLDER = "rules"

@@ -13,8 +13,9 @@ from towtank.sizing.rules.file import SHEET_SCHEMA
 from towtank.sizing.rules.loading import Rules, load_rules, rules_beside
 from towtank.sizing.rules.quantities import parse_quantity
 from towtank.sizing.rules.rule import Rule, truth
+from towtank.spelling import did_you_mean
 from towtank.units import shown
-from towtank.yamlfile import Document, Node, did_you_mean
+from towtank.yamlfile import Document, Node
 
 
 def load_sheet(path: Path | str, rules: Rules) -> SystemFacts:
