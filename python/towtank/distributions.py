@@ -92,6 +92,29 @@ def normal_density(value: float) -> float:
     return math.exp(-value * value / 2) / math.sqrt(2 * math.pi)
 
 
+def truncated_normal_cdf(values: Floats, low: float, high: float) -> Floats:
+    """Return the distribution function of the standard normal distribution truncated to [low, high].
+
+    Notes
+    -----
+    With the upper tail Q of the normal distribution, F(x) = (1 - Q(x) / Q(low)) / (1 - Q(high) / Q(low)). The quotients
+    are computed from logarithms, so that they are precise even if both bounds are far from the mean. If most of the
+    interval is below the mean, the distribution is mirrored.
+
+    Examples
+    --------
+    >>> truncated_normal_cdf(np.array([-1.0, 0.0, 3.0]), -2.0, 2.0).round(4)
+    array([0.1424, 0.5   , 1.    ])
+    """
+    if low + high < 0:
+        return 1.0 - truncated_normal_cdf(-values, -high, -low)
+    below = scipy.special.log_ndtr(-low)
+    inside = np.clip(values, low, high)
+    return np.asarray(
+        np.expm1(scipy.special.log_ndtr(-inside) - below) / np.expm1(scipy.special.log_ndtr(-high) - below), np.float64
+    )
+
+
 def f_tail(value: float, numerator: float, denominator: float) -> float:
     """Return the probability that a variable with Fisher's F distribution exceeds the given value."""
     return 1.0 if value <= 0 else float(scipy.special.fdtrc(numerator, denominator, value))

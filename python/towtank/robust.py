@@ -12,6 +12,8 @@ from towtank.arrays import Floats
 # deviations]
 _HUBER = 1.345
 _STEPS = 30
+# Weights below this make normal equations too imprecise. [ratio]
+_TINY = 1e-8
 _TO_SIGMA = 1.4826
 """Ratio of the standard deviation to the median absolute deviation of a normal variable. [1]"""
 
@@ -52,15 +54,28 @@ def huber(design: Floats, values: Floats, start: Floats) -> Floats:
     .. [1] P. J. Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35(1), 73-101,
            1964, doi:10.1214/aoms/1177703732.
     """
-    found = start
+    # In an orthonormal basis of the columns, normal equations are as well conditioned as the weights allow, even if the
+    # columns are nearly collinear. They are solved much faster than a least-squares problem.
+    left, sizes, right = np.linalg.svd(design, full_matrices=False)
+    kept = sizes > np.finfo(float).eps * max(design.shape) * sizes[0]
+    basis, to_parameters = left[:, kept], right[kept].T / sizes[kept]
+    found = basis.T @ (design @ start)
     for _ in range(_STEPS):
-        misses = values - design @ found
+        misses = values - basis @ found
         scale = robust_scale(misses)
         if scale <= 0:
-            return found
-        weights = np.sqrt(np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(misses), 1e-300)))
-        after = np.asarray(np.linalg.lstsq(design * weights[:, None], values * weights, rcond=None)[0])
-        if np.max(np.abs(after - found)) <= 1e-9 * np.max(np.abs(found)):
-            return after
-        found = after
-    return found
+            break
+        weights = np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(misses), 1e-300))
+        before, found = found, _weighted(basis, values, weights)
+        if np.max(np.abs(found - before)) <= 1e-9 * np.max(np.abs(before)):
+            break
+    return np.asarray(to_parameters @ found, dtype=float)
+
+
+def _weighted(basis: Floats, values: Floats, weights: Floats) -> Floats:
+    """Return the weighted least-squares coefficients of values for orthonormal columns."""
+    if weights.min() < _TINY:
+        roots = np.sqrt(weights)
+        return np.asarray(np.linalg.lstsq(basis * roots[:, None], values * roots, rcond=None)[0])
+    weighted = basis * weights[:, None]
+    return np.asarray(np.linalg.solve(basis.T @ weighted, weighted.T @ values))

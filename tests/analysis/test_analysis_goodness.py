@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -96,7 +98,27 @@ def test_kolmogorov_is_scipys_up_to_the_width_of_buckets():
         # So the statistic D from buckets is too small by at most 4e-4 plus the step of one value.
         assert expected.statistic - 0.0024 - 4e-4 <= found.statistic <= expected.statistic + 1e-6
         assert found.p_value >= expected.pvalue - 1e-4
-        assert found.p_value == pytest.approx(stats.kstwo.sf(found.statistic, 500))
+
+
+@pytest.mark.parametrize("size", [1, 2, 9, 60, 500, 20_000, 1_000_000])
+def test_the_p_value_of_kolmogorov_is_at_least_the_exact_one_and_equals_it_if_small(size):
+    spaced = np.arange(1, min(size, 900) + 1) / min(size, 900)
+    for scale in np.linspace(0.4, 6.0, 15):
+        # At times 1/m, ..., 1, the distribution function t^k has its largest distance from the share of times.
+        times = histograms.decode(encode_histogram(1e9 * spaced))
+        times = replace(times, counts=times.counts * (size // len(spaced)))
+        found = goodness.kolmogorov(times, lambda values, scale=scale: np.clip(values, 0, 1) ** scale)
+        exact = stats.kstwo.sf(found.statistic, found.n)
+        assert found.p_value >= exact * (1 - 1e-9)
+        if exact < 0.1:
+            assert found.p_value == pytest.approx(exact, rel=2e-4, abs=1e-250)
+
+
+@pytest.mark.parametrize(("counts", "share"), [([0, 20], 0.3), ([40, 9], 0.7), ([9, 40], 0.3), ([800, 100], 0.9)])
+def test_the_p_value_of_two_cells_is_at_least_the_smallest_possible(counts, share):
+    found = goodness.multinomial(counts, [share, 1 - share])
+    below, above = stats.binom.cdf(counts[0], sum(counts), share), stats.binom.sf(counts[0] - 1, sum(counts), share)
+    assert found.p_value == pytest.approx(min(1.0, 2 * min(below, above)))
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_the_factor_is_the_geometric_mean_of_the_levels() -> None:
     of, solved = network()
     points: list[dict[str, Any]] = []
     for place, (load, factor) in enumerate(zip(LEVELS, FACTORS, strict=True)):
-        answer = solved.answers[place]
+        model, answer = solved.chains[place].model, solved.chains[place].whole.solution
         worked_out = {
-            name: response_percentiles(solved.models[place], answer, stations_of(answer), name)[0](TAIL_SHARES[MAIN])
+            name: response_percentiles(model, answer, stations_of(answer), name)[0](TAIL_SHARES[MAIN])
             for name in (CLASS, *class_names(of))
         }
         rows = {

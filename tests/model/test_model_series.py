@@ -12,7 +12,7 @@ from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.mix import _scatter
 from towtank.model.fitting.networks.groups import BY_RESPONSE, grouped
 from towtank.model.fitting.networks.seconds import Measured, Run, _classes, _run
-from towtank.robust import huber
+from towtank.robust import huber, robust_scale
 
 SECONDS = 4
 
@@ -97,6 +97,32 @@ def test_a_line_that_most_points_lie_on_is_left_as_it_is() -> None:
     design = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
     start = np.array([1.0, 2.0])
     assert huber(design, np.array([1.0, 3.0, 5.0, 99.0]), start) == pytest.approx(start)
+
+
+@pytest.mark.parametrize("columns", ["independent", "of very different sizes", "collinear", "with a far outlier"])
+def test_hubers_estimator_is_a_root_of_its_equation(columns: str) -> None:
+    # The estimate is a root of sum x psi(e / s), with psi(u) = max(-k, min(k, u)) and the residuals e of scale s.
+    stream = np.random.default_rng(4)
+    design = np.hstack([np.ones((60, 1)), stream.poisson(5, (60, 2)).astype(float)])
+    values = design @ [1.0, 2.0, 3.0] + stream.standard_normal(60)
+    values[:6] += 40
+    if columns == "of very different sizes":
+        design *= [1.0, 1e-4, 1e5]
+    elif columns == "collinear":
+        design = np.hstack([design, design[:, 1:2]])
+    elif columns == "with a far outlier":
+        values[7] = 1e12
+    start = np.linalg.lstsq(design, values, rcond=None)[0]
+    found = huber(design, values, start)
+    misses = values - design @ found
+    psi = np.clip(misses / robust_scale(misses), -1.345, 1.345)
+    # Each step reduces the distance to the root by a factor, so that after 30 steps a small part of it is left.
+    sizes = np.sqrt((design**2).sum(axis=0))
+    assert np.abs(design.T @ psi / sizes).max() < 1e-4
+    if columns == "collinear":
+        # Among all estimates with the same values, the shortest is returned, which divides equally.
+        assert found[1] == pytest.approx(found[3])
+        assert found[1] + found[3] == pytest.approx(2.0, abs=0.3)
 
 
 def test_busy_time_of_servers_is_reported_in_cpus() -> None:

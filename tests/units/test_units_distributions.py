@@ -32,6 +32,16 @@ def test_the_normal_distribution() -> None:
     assert distributions.normal_density(1.7) == pytest.approx(stats.norm.pdf(1.7))
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-2.0, 2.0), (-1.0, math.inf), (-0.5, 8.0), (5.0, 5.1), (30.0, math.inf), (-41.0, -40.0), (-9.0, -3)],
+)
+def test_the_truncated_normal_distribution(low: float, high: float) -> None:
+    values = np.linspace(low - 1, min(high, low + 3) + 1, 41)
+    found = distributions.truncated_normal_cdf(values, low, high)
+    assert found == pytest.approx(stats.truncnorm.cdf(values, low, high), rel=1e-7, abs=1e-12)
+
+
 @pytest.mark.parametrize(("numerator", "denominator"), [(1, 1), (1, 7), (3, 40), (12.5, 2)])
 def test_fishers_f(numerator: float, denominator: float) -> None:
     for value in (-1.0, 0.0, 0.4, 3.0, 90.0, math.inf):

@@ -93,6 +93,11 @@ class Station(_Part):
     preemptive: bool = False
     services: Sequence[Service] = ()
 
+    @property
+    def service_by_class(self) -> dict[str, Service]:
+        """Services by the name of their class or transaction."""
+        return {service.job_class: service for service in self.services}
+
     def service_of(self, name: str) -> Service | None:
         """Return the service of a class or transaction; None if it does not visit the station."""
         return next((service for service in self.services if service.job_class == name), None)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction, Variation
 from towtank.model.solved import SolvedClass, SolvedNetwork, SolvedStation, TransactionResults
@@ -55,7 +56,8 @@ def _mixed(station: Station, name: str, ones: Sequence[Transaction]) -> Service 
     """Return the visits, the mean service time and its variation over all transactions of a chain at a station; None if
     no transaction of the chain visits the station.
     """
-    parts = [(each.share, service) for each in ones for service in station.services if service.job_class == each.name]
+    services = station.service_by_class
+    parts = [(each.share, service) for each in ones if (service := services.get(each.name)) is not None]
     weights = [share * service.visits_or_one for share, service in parts]
     visits = sum(weights)
     if visits <= 0:
@@ -76,7 +78,24 @@ def _mixed(station: Station, name: str, ones: Sequence[Transaction]) -> Service 
 
 
 def spread(document: EngineModel, chain: EngineModel, answer: SolvedNetwork) -> SolvedNetwork:
-    """Return the engine's answer for the chain of a model (`chained`), with the figures of each transaction added.
+    """Return the engine's answer for the chain of a model (`chained`), with the results of each transaction added."""
+    if not document.chain_by_transaction:
+        return answer
+    found = results_by_transaction(document, chain, answer)
+    return answer.with_transactions(found.classes, found.residence_times_s)
+
+
+class ByTransaction(NamedTuple):
+    """Results of transactions, by the name of the class and of the transaction, and their residence times [s], by the
+    name of the station and of the transaction.
+    """
+
+    classes: dict[str, dict[str, TransactionResults]]
+    residence_times_s: dict[str, dict[str, float]]
+
+
+def results_by_transaction(document: EngineModel, chain: EngineModel, answer: SolvedNetwork) -> ByTransaction:
+    """Compute the results of the transactions of a model from the engine's answer for its chain.
 
     Notes
     -----
@@ -92,8 +111,6 @@ def spread(document: EngineModel, chain: EngineModel, answer: SolvedNetwork) -> 
 
     Time that no station explains, such as waiting for a pool, is equal for all transactions.
     """
-    if not document.chain_by_transaction:
-        return answer
     times: dict[str, dict[str, float]] = {name: {} for name in answer.stations}
     classes, chains = {}, chain.station_by_name
     for job_class in document.classes:
@@ -107,7 +124,7 @@ def spread(document: EngineModel, chain: EngineModel, answer: SolvedNetwork) -> 
             if residence is not None and service is not None:
                 times[station.name] |= _residences(station, service, job_class.transactions, residence, solved)
         classes[job_class.name] = _answers(job_class, figures, answer, times)
-    return answer.with_transactions(classes, times)
+    return ByTransaction(classes, times)
 
 
 def _residences(
@@ -115,9 +132,9 @@ def _residences(
 ) -> dict[str, float]:
     mean, visits = chain.service_time_s, chain.visits_or_one
     waiting = _waiting(station, mean, residence / visits, solved)
-    found = {}
+    found, services = {}, station.service_by_class
     for each in ones:
-        service = station.service_of(each.name)
+        service = services.get(each.name)
         if service is not None:
             # Outside of the queue, processor sharing slows all transactions by the same factor.
             shared = (residence / visits - waiting) * (service.service_time_s / mean if mean > 0 else 1.0)

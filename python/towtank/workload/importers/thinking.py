@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from towtank.distributions import truncated_normal_cdf
 from towtank.workload.importers.draft import Pause, seconds
 
 Sample = NDArray[np.float64]
@@ -221,14 +222,9 @@ def _fit_lognormal(sample: Sample, least: float) -> tuple[float, ...]:
 
 
 def _cdf_normal(x: Sample, least: float, parameters: tuple[float, ...]) -> Sample:
-    """Return P(X <= x | X > least) for a normal distribution with mean m and standard deviation s.
-
-    The probability is 1 - Q((x - m) / s) / Q((least - m) / s), with the upper tail Q of the standard normal
-    distribution. Logarithms of Q keep the quotient precise.
-    """
+    """Return P(X <= x | X > least) for a normal distribution with mean m and standard deviation s."""
     mean, sd = parameters
-    below = scipy.special.log_ndtr((mean - least) / sd)
-    return np.asarray(-np.expm1(scipy.special.log_ndtr((mean - x) / sd) - below), dtype=np.float64)
+    return truncated_normal_cdf((x - mean) / sd, (least - mean) / sd, math.inf)
 
 
 def _quantile_normal(u: Sample, least: float, parameters: tuple[float, ...]) -> Sample:

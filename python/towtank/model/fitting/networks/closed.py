@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,7 @@ from towtank.model.engine_model import EngineModel, JobClass, Service, Station, 
 from towtank.model.fitting.networks.estimate import Parameters
 from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
-from towtank.model.solved import SolvedNetwork
-from towtank.model.solving import solve_models
+from towtank.model.solving import SolvedChain, solve_chains
 
 CLASS = "users"
 ELSEWHERE = "elsewhere"
@@ -51,17 +50,26 @@ class Solved:
     Attributes
     ----------
     throughput, response : ndarray of shape (n_rows,)
-    responses : ndarray of shape (n_rows, n_classes)
     utilization : ndarray of shape (n_rows, n_stations)
         Share of the servers that transactions and background work keep busy; other programs are not included. [ratio]
+    chains : list of SolvedChain
+        Models and their solutions.
+    names : list of str
+        Names of the transactions in the models.
     """
 
     throughput: Floats
     response: Floats
-    responses: Floats
     utilization: Floats
-    models: list[EngineModel]
-    answers: list[SolvedNetwork]
+    chains: list[SolvedChain]
+    names: list[str]
+
+    @cached_property
+    def responses(self) -> Floats:
+        """Mean response time of each transaction, shape (n_rows, n_classes). [s]"""
+        found = [each.results.classes.get(CLASS, {}) for each in self.chains]
+        times = [[each[name]["response_time_s"] for name in self.names] for each in found]
+        return np.array(times, dtype=float).reshape(len(self.chains), len(self.names))
 
 
 @cache
@@ -87,7 +95,7 @@ def station_names(of: Measured) -> list[str]:
 
 
 def engine_model(of: Measured, parameters: Parameters, at: Condition) -> EngineModel:
-    """Return the network for given users, think time, mix and other programs as a model for `solve_models`."""
+    """Return the network for given users, think time, mix and other programs as a model for the engine."""
     demands = parameters.held_up(of.stations, at.others)
     names = class_names(of)
     stations = [
@@ -137,14 +145,9 @@ def conditions(of: Measured) -> list[Condition]:
 
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     """Solve many networks by one call of the engine."""
-    models = [engine_model(of, *row) for row in rows]
-    answers = [each.solution for each in solve_models(models)]
-    chains = [each.classes[CLASS] for each in answers]
-    throughput = np.array([each.throughput_per_s for each in chains], dtype=float)
-    names = class_names(of)
-    responses = np.array(
-        [[each.transactions[name].response_time_s for name in names] for each in chains], dtype=float
-    ).reshape(len(rows), len(of.classes))
+    chains = solve_chains([engine_model(of, *row) for row in rows])
+    found = [each.outcome.solution.classes[CLASS] for each in chains]
+    throughput = np.array([each.throughput_per_s for each in found], dtype=float)
     capacity = np.array([station.capacity for station in of.stations])
     used = [
         (parameters.background + rate * (parameters.demands @ at.shares)) / capacity
@@ -152,11 +155,10 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     ]
     return Solved(
         throughput,
-        np.array([each.response_time_s for each in chains], dtype=float),
-        responses,
+        np.array([each.response_time_s for each in found], dtype=float),
         np.array(used).reshape(len(rows), len(capacity)),
-        models,
-        answers,
+        chains,
+        class_names(of),
     )
 
 

@@ -84,9 +84,9 @@ def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, shar
     """
     rows = []
     for place, (load, measured) in enumerate(levels):
-        model, answer = solved.models[place], solved.answers[place]
         if not measured.value:
             continue
+        model, answer = solved.chains[place].model, solved.chains[place].whole.solution
         worked_out = response_percentiles(model, answer, stations_of(answer), key)[0](share)
         if worked_out > 0:
             ends = [measured.value if end is None else end for end in (measured.low, measured.high)]
