@@ -209,6 +209,20 @@ def format_duration(seconds: float) -> str:
     return f"{_number(seconds / 3600)} h"
 
 
+def rough_duration(seconds: float) -> str:
+    """Render an estimated duration as text: in whole seconds, from 100 s in minutes, and from two hours in hours.
+
+    Examples
+    --------
+    >>> rough_duration(27.4), rough_duration(241), rough_duration(8100)
+    ('27 s', '4 min', '2 h')
+    """
+    for below, factor, unit in ((100.0, 1.0, "s"), (7200.0, 60.0, "min")):
+        if seconds < below:
+            return f"{max(1, round(seconds / factor))} {unit}"
+    return f"{seconds / 3600:.0f} h"
+
+
 def format_size(size_bytes: float) -> str:
     """Render a size as text, in binary units with four significant digits.
 

@@ -151,7 +151,7 @@ def test_runs_that_would_decide_have_their_command_and_duration() -> None:
 
 def test_a_study_without_repetitions_is_repeated() -> None:
     assert conclude(study(5, runs=1), None, 30.0).measure[0] == (
-        "`towtank run FOLDER --more 2` (about 1 min) repeats each level, so that differences between levels stand out "
+        "`towtank run FOLDER --more 2` (about 60 s) repeats each level, so that differences between levels stand out "
         "from those between runs."
     )
 

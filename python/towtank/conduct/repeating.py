@@ -50,7 +50,7 @@ class Undecided:
         head = f"open: {self.text.rstrip('.')}; "
         if self.more is None:
             return f"{head}the number of runs that would decide it is unknown"
-        lasts = "" if self.more_s is None else f" ({units.format_duration(round(self.more_s) or 1)})"
+        lasts = "" if self.more_s is None else f" ({units.rough_duration(self.more_s)})"
         return f"{head}about {self.more} more runs of each combination would decide it{lasts}"
 
 
@@ -172,6 +172,24 @@ class Repeating:
     def spent_s(self) -> float:
         """Time that this process has spent on blocks that have ended. [s]"""
         return sum(self.block_s) + self.repeated_s
+
+    @property
+    def too_few_blocks(self) -> str | None:
+        """Estimated number of blocks within the budget, in words; None if the budget allows all blocks, or is unknown.
+
+        Decisions often need a third block, so the user learns after the first if the budget allows only two.
+        """
+        rule = self.study.study.repeat
+        if rule is None or rule.budget is None or not self.block_s:
+            return None
+        fit = int((rule.budget - self.repeated_s) / self._mean_s)
+        if fit >= self.study.blocks:
+            return None
+        takes, budget = units.rough_duration(self._mean_s), units.format_duration(rule.budget)
+        head, most = f"a block takes {takes}", self.study.blocks
+        if fit < LOOK_FROM:
+            return f"{head}: the first {LOOK_FROM} blocks will take longer than the budget of {budget}"
+        return f"{head}: about {fit} of at most {most} blocks fit into the budget of {budget}"
 
     def _moved(self, runs: list[str]) -> Moved | None:
         """Return the change of the machine's speed between runs; None if neither the CPUs nor memory changed by more

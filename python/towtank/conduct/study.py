@@ -186,6 +186,8 @@ class _Runs:
             ended += done
             if self.stop.requested or repeating.block_ended(block, ran=bool(done)):
                 break
+            if block == 1 and done and (words := repeating.too_few_blocks):
+                self.display.note(words)
         return ended
 
     def _block(self, planned: list[tuple[RunSpec, str]]) -> list[RunOutcome]:

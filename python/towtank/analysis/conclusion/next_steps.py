@@ -18,6 +18,7 @@ from towtank.analysis.doubts import DoubtKind
 from towtank.conclusion_words import FOLDER, configuration_name
 from towtank.digging import dig
 from towtank.doubt_words import kind_words
+from towtank.units import rough_duration
 
 _STEPS = 3
 """Largest number of steps of both kinds together. [1]"""
@@ -40,7 +41,6 @@ _PASSING = {
 _PASSING_IF_RARE = {DoubtKind.START_LAG}
 _SHORT = {DoubtKind.TOO_FEW_SAMPLES, DoubtKind.SHORT_WINDOW, DoubtKind.NO_STEADY_STATE}
 _HALF = 0.5
-_MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 
 def next_steps(
@@ -94,7 +94,7 @@ def _again(
     summary: Mapping[str, object], remedy: str, block_s: float | None, command: Mapping[str, object] | None
 ) -> str:
     """Return the instruction to run an invalid study again after the remedy, with the duration of all its runs."""
-    length = "" if block_s is None else f" ({_about(max(1, repetitions_of(summary)[1]) * block_s)})"
+    length = "" if block_s is None else f" (about {rough_duration(max(1, repetitions_of(summary)[1]) * block_s)})"
     return f"{remedy}, then {_anew(command) or 'run the study again'}{length}"
 
 
@@ -120,10 +120,10 @@ def _cleared(
         return f"{remedy.text} ({remedy.why})"
     if remedy.kind in _SHORT and isinstance(steady_s, (int, float)):
         points = sum(len(dig(each, "points") or ()) for each in dig(summary, "configurations") or ())
-        length = "" if block_s is None else f" ({_about(repetitions * (block_s + points * steady_s))})"
+        length = "" if block_s is None else f" (about {rough_duration(repetitions * (block_s + points * steady_s))})"
         change = f"load.stages.steady={2 * steady_s:.6g} s"
         return f"{_anew(command, change)}{length} doubles the steady stage ({remedy.why})"
-    length = "" if block_s is None else f" ({_about(repetitions * block_s)})"
+    length = "" if block_s is None else f" (about {rough_duration(repetitions * block_s)})"
     return f"{remedy.text} ({remedy.why}), then {again}{length}"
 
 
@@ -168,15 +168,8 @@ def _repeats(summary: Mapping[str, object], claims: Sequence[ClaimVerdict], bloc
 
 
 def _command(more: int, block_s: float | None) -> str:
-    length = "" if block_s is None else f" ({_about(more * block_s)})"
+    length = "" if block_s is None else f" (about {rough_duration(more * block_s)})"
     return f"`towtank run {FOLDER} --more {more}`{length}"
-
-
-def _about(seconds: float) -> str:
-    """Render a duration of runs in whole minutes, or in hours from two hours."""
-    if seconds >= 2 * _HOUR_S:
-        return f"about {seconds / _HOUR_S:.0f} h"
-    return f"about {max(1, round(seconds / _MINUTE_S))} min"
 
 
 def _presets(claims: Sequence[ClaimVerdict], command: Mapping[str, object] | None) -> list[str]:
