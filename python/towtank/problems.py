@@ -63,6 +63,8 @@ def message_of(problem: Any) -> str:
         bound = context[key]
         bound = int(bound) if isinstance(bound, float) and bound.is_integer() else bound
         return form.format(bound) + (got if seen is None else f", got {seen} instead")
+    if kind == "value_error":
+        return str(context["error"])
     if kind in _MUST_BE:
         return _MUST_BE[kind] + got
     message = problem["msg"]
@@ -75,17 +77,23 @@ def place_of(document: object, location: Iterable[int | str]) -> str:
     """
     path = ""
     value: Any = document
-    for part in location:
-        is_key = isinstance(value, Mapping) and part in value
-        is_index = isinstance(part, int) and isinstance(value, list | tuple) and part < len(value)
+    for depth, part in enumerate(location):
         if isinstance(part, int):
             path += f"[{part}]"
-        elif is_key or not _BRANCHES.match(part):
+        # The first part is always a key, which may be missing.
+        elif depth == 0 or (isinstance(value, Mapping) and part in value) or not _BRANCHES.match(part):
             path += f".{part}" if path else part
         else:
             continue
-        value = value[part] if is_key or is_index else None
+        value = _entry(value, part)
     return path
+
+
+def _entry(value: Any, key: int | str) -> object:
+    try:
+        return value[key]
+    except (IndexError, KeyError, TypeError):
+        return None
 
 
 def text_of(problem: Any) -> str:

@@ -59,6 +59,8 @@ def huber(design: Floats, values: Floats, start: Floats) -> Floats:
     left, sizes, right = np.linalg.svd(design, full_matrices=False)
     kept = sizes > np.finfo(float).eps * max(design.shape) * sizes[0]
     basis, to_parameters = left[:, kept], right[kept].T / sizes[kept]
+    if not kept.any():
+        return start
     found = basis.T @ (design @ start)
     for _ in range(_STEPS):
         misses = values - basis @ found

@@ -81,6 +81,11 @@ def test_a_summary_alone_has_the_points_of_the_study(path: Path) -> None:
         ),
         ({"response_time_s": {"mean": {"low": []}}}, "response_time_s.mean.low must be a number, got a list instead"),
         ({"response_time_s": None}, "response_time_s must be a mapping of keys to values, got nothing instead"),
+        (
+            {"throughput_per_s": {"value": 20, "low": 21, "high": 19.5}},
+            "throughput_per_s must have an interval with low <= high, got 21 and 19.5 instead",
+        ),
+        ({"users": 21, "load": 20}, "users and load must be equal, got 21 and 20 instead"),
         ({"users": None, "load": None}, "its load is unknown"),
         ({"users": None, "rate": 5.0}, "its load must be a number of users, got 5 arrivals per second"),
         ({"users": 0}, "users must be at least 1, got 0 instead"),
@@ -136,6 +141,23 @@ def test_what_a_model_does_not_read_may_be_damaged(path: Path) -> None:
     )
     assert ([point.runs for point in first.points], first.excluded) == ([point.runs for point in whole[0].points], [])
     assert second == whole[1]
+
+
+@pytest.mark.parametrize("curve", ["linear", "network"])
+def test_a_configuration_without_a_usable_point_is_refused_with_the_reasons(
+    capsys: Any, path: Path, curve: str
+) -> None:
+    document = json.loads(json.dumps(SUMMARY))
+    first, second = document["configurations"]
+    for point in first["points"]:
+        point["throughput_per_s"] = {"value": "many"}
+    path.write_text(json.dumps(document), "utf-8")
+    assert main(["model", "fit", curve, str(path), "--configuration", first["label"]]) == 4
+    message = capsys.readouterr().err
+    assert f"no run of {first['label']} can be modelled:" in message
+    for point in first["points"]:
+        assert f"  {point['runs'][0]}: throughput_per_s.value must be a number, got 'many' instead" in message
+    assert main(["model", "fit", "linear", str(path), "--configuration", second["label"]]) == 0
 
 
 def test_the_fit_of_the_other_points_is_that_without_the_damaged_point(capsys: Any, path: Path) -> None:

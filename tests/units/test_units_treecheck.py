@@ -71,3 +71,4 @@ def test_the_place_of_a_fault_has_names_like_those_of_types_and_no_branches_of_u
     assert place_of({"tiers": {"float": "x"}}, ("tiers", "float", "float")) == "tiers.float"
     assert place_of({"runs": [{"Name": 1}]}, ("runs", 0, "Run", "Name")) == "runs[0].Name"
     assert place_of({}, ("runs", 0, "name")) == "runs[0].name"
+    assert place_of({}, ("Content",)) == "Content"

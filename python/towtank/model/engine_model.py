@@ -96,7 +96,7 @@ class Station(_Part):
     @property
     def service_by_class(self) -> dict[str, Service]:
         """Services by the name of their class or transaction."""
-        return {service.job_class: service for service in self.services}
+        return {service.job_class: service for service in reversed(self.services)}
 
     def service_of(self, name: str) -> Service | None:
         """Return the service of a class or transaction; None if it does not visit the station."""

@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from towtank.engine import binary
 from towtank.errors import EngineError
@@ -32,7 +33,7 @@ class SolvedChain:
         """Results of transactions, by class and transaction; raises EngineError if there is no solution."""
         return results_by_transaction(self.model, self.chain, self.outcome.solution)
 
-    @property
+    @cached_property
     def whole(self) -> SolvedOutcome:
         """Outcome with the results of transactions."""
         answer = self.outcome.answer
@@ -47,7 +48,8 @@ def solve_models(models: Sequence[EngineModel], method: str = "auto") -> list[So
 def solve_chains(models: Sequence[EngineModel], method: str = "auto") -> list[SolvedChain]:
     """Solve models as `solve_models` does, without results of transactions."""
     chains = [chained(model) for model in models]
-    return list(map(SolvedChain, models, chains, _engine(chains, "--method", method)))
+    outcomes = _engine(chains, "--method", method)
+    return [SolvedChain(*each) for each in zip(models, chains, outcomes, strict=True)]
 
 
 def check_models(models: Sequence[EngineModel]) -> list[tuple[SolverFault, ...]]:

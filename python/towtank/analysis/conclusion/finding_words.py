@@ -217,9 +217,7 @@ def bare_value(claim: ClaimVerdict) -> str:
     if claim.measured is None or claim.measured.value is None:
         return ""
     if kind == "trend":
-        is_times = is_factor(claim.measured.value, ())
-        change = f"{estimate_text(claim.measured, '')} times" if is_times else percent_words(claim.measured)
-        return f"{change} from the first to the last level"
+        return _against_first(claim.measured, str(dig(given, "of") or ""))
     if kind == RATIO_MEASURE:
         if is_factor(claim.measured.value, bounds_of(claim)):
             return f"{estimate_text(claim.measured, '', bounds_of(claim))} times"
@@ -228,6 +226,13 @@ def bare_value(claim: ClaimVerdict) -> str:
         if is_share(str(dig(given, "of"))) or measured_words(claim).endswith("%"):
             return f"{percent_words(claim.measured, bounds_of(claim))}{base_words(claim)}"
     return value_text(claim)
+
+
+def _against_first(ratio: Estimate, of: str) -> str:
+    """Render the ratio of the last to the first level of a trend."""
+    if is_factor(ratio.value or 0.0, ()):
+        return f"{estimate_text(ratio, '')} times as {comparing_adjective(of)} as at the first level"
+    return f"{percent_words(ratio)} of that at the first level"
 
 
 def _is_zero(claim: ClaimVerdict) -> bool:

@@ -39,6 +39,8 @@ _DRAWS_AT_MOST = 200_000  # Largest number of simulated samples. [1]
 # Largest number of binomial random values in the simulation of a test. They are generated in a second or two. [1]
 _CELLS_DRAWN = 20_000_000
 _SEED = 20_260_101
+# From this sample size on, the exact distribution of the Kolmogorov-Smirnov statistic takes long to compute. [1]
+_MANY_TIMES = 10_000
 _HALF_NS = 0.5
 
 
@@ -91,7 +93,7 @@ def multinomial(
     The statistic is Pearson's X² = Σ (O - E)² / E, with the observed counts O and the expected counts E = n w / Σ w of
     n random choices with weights w. Cells with E < 5 are pooled. X² is preferred to the likelihood ratio
     G = 2 Σ O ln(O / E), whose distribution is further from chi-square if E is small [1]_. Two cells are tested by the
-    exact binomial distribution.
+    exact binomial distribution; the p-value is twice the probability of the smaller tail.
 
     If chi-square gives p < 0.01 and a cell has E < 100, p is computed by simulation with a fixed seed. If k of N
     simulated samples are at least as extreme, p is (1 + k) / (1 + N), which is exact at any sample size [2]_. With
@@ -173,14 +175,20 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     share. It is computed at the edges of the histogram buckets, where F_n is known. For the exact times D may be
     larger, so the p-value is conservative. Buckets are at most 0.1 % wide, so little power is lost.
 
-    The p-value is twice the exact probability that the one-sided statistic sup (F_n(t) - F(t)) is at least D [1]_. As
-    the sum of the probabilities of both sides, it is at least the two-sided p-value. Below 0.1, both agree to four
-    digits, because hardly any sample has such a deviation on both sides.
+    The p-value is twice the probability that the one-sided statistic sup (F_n(t) - F(t)) is at least D. As the sum of
+    the probabilities of both sides, it is at least the two-sided p-value. Below 0.1 they differ by less than 0.02 %,
+    because hardly any sample has such a deviation on both sides.
+
+    The one-sided probability is exact below 10,000 times [1]_. For more, it is exp(-2 (D sqrt(n) + 1 / (6 sqrt(n)))²),
+    Smirnov's limit with the term of order 1 / sqrt(n) [2]_, whose relative error is below 0.1 % for p-values above
+    0.0001.
 
     References
     ----------
     .. [1] Z. W. Birnbaum and F. H. Tingey, "One-sided confidence contours for probability distribution functions",
            Annals of Mathematical Statistics 22(4), 592-596, 1951, doi:10.1214/aoms/1177729550.
+    .. [2] N. V. Smirnov, "Approximate laws of distribution of random variables from empirical data", Uspekhi
+           Matematicheskikh Nauk 10, 179-206, 1944.
     """
     layout, total = histogram.layout, histogram.total
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
@@ -190,9 +198,18 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
     share = np.cumsum(histogram.counts) / total
     previous = np.concatenate([[0.0], share[:-1]])
-    statistic = float(max(np.abs(share - until).max(), np.abs(before - previous).max()))
-    p_value = min(1.0, 2 * float(scipy.special.smirnov(total, statistic)))
-    return Goodness("Kolmogorov-Smirnov", statistic, p_value, total)
+    farthest = float(max(np.abs(share - until).max(), np.abs(before - previous).max()))
+    # The weights of a mixture of distributions may add up to slightly more than 1.
+    statistic = min(farthest, 1.0)
+    # The order of the arguments keeps NaN.
+    return Goodness("Kolmogorov-Smirnov", statistic, min(2 * _one_sided(statistic, total), 1.0), total)
+
+
+def _one_sided(statistic: float, total: int) -> float:
+    """Return the probability of a one-sided statistic of at least this size, as `kolmogorov` describes."""
+    if total < _MANY_TIMES:
+        return float(scipy.special.smirnov(total, statistic))
+    return math.exp(-2 * (statistic * math.sqrt(total) + 1 / (6 * math.sqrt(total))) ** 2)
 
 
 def _seconds(times_ns: Numbers) -> Floats:

@@ -27,7 +27,7 @@ from towtank.model.fitting.fit import CURVES
 from towtank.model.fitting.goodness import FIT_REJECTED, Judgement
 from towtank.model.fitting.intervals import CONFIDENCE, percentiles, profile_intervals, standard_errors, t_intervals
 from towtank.model.fitting.knees import Knee
-from towtank.model.fitting.measured import Configuration, read_configurations
+from towtank.model.fitting.measured import Configuration, usable_configurations
 from towtank.model.fitting.measured_limit import of_curve
 from towtank.model.fitting.mix import mix_of
 from towtank.model.fitting.observations import Observations
@@ -117,14 +117,9 @@ def fit_table(path: Path, columns: PointColumns, request: FitRequest) -> CurveAn
 def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[CurveAnswer]:
     """Fit a capacity curve to each configuration of a results folder whose label contains `wanted`; None selects every
     configuration."""
-    configurations = read_configurations(path)
-    chosen = [
-        configuration
-        for configuration in configurations
-        if configuration.points and (wanted is None or wanted in configuration.label)
-    ]
     made = [
-        attempt(f"fit of {configuration.label}", _fit_configuration, configuration, request) for configuration in chosen
+        attempt(f"fit of {configuration.label}", _fit_configuration, configuration, request)
+        for configuration in usable_configurations(path, wanted)
     ]
     answers = [answer for answer in made if not isinstance(answer, Failed)]
     if made and not answers:

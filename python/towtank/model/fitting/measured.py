@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -232,13 +232,33 @@ def read_configurations(path: Path) -> list[Configuration]:
         found = _from_runs(ResultsFolder.open(path))
     else:
         found = _from_summary(path if path.name == STUDY_SUMMARY_FILE else path / STUDY_SUMMARY_FILE)
-    if not any(configuration.points for configuration in found):
-        reasons = [f"  {run.run}: {run.why}" for configuration in found for run in configuration.excluded]
+    _refuse_unusable(f"{path}: no run", found)
+    return found
+
+
+def usable_configurations(path: Path, wanted: str | None) -> list[Configuration]:
+    """Read the configurations that have a usable run and a label that contains `wanted`; None selects every label. The
+    list is empty if no label contains the text.
+
+    Raises
+    ------
+    MeasurementError
+        If no run of the selected configurations is good enough to be modelled.
+    """
+    named = [each for each in read_configurations(path) if wanted is None or wanted in each.label]
+    if named:
+        _refuse_unusable(f"{path}: no run of {'; '.join(each.label for each in named)}", named)
+    return [each for each in named if each.points]
+
+
+def _refuse_unusable(head: str, configurations: Sequence[Configuration]) -> None:
+    """Raise an error with the reasons if no run of any of the configurations can be modelled."""
+    if not any(configuration.points for configuration in configurations):
+        reasons = [f"  {run.run}: {run.why}" for configuration in configurations for run in configuration.excluded]
         raise MeasurementError(
-            "\n".join([f"{path}: no run can be modelled:", *reasons]),
+            "\n".join([f"{head} can be modelled:", *reasons]),
             hint="remove the causes that these messages state, and repeat the runs",
         )
-    return found
 
 
 def _from_summary(path: Path) -> list[Configuration]:

@@ -35,6 +35,10 @@ class _Estimate:
     within: _Finite | None = None
     resolution: _NotNegative = 0.0
 
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"must have an interval with low <= high, got {self.low:g} and {self.high:g} instead")
+
 
 @dataclass(frozen=True)
 class _Times:
@@ -70,12 +74,18 @@ def read_point(document: object) -> tuple[LoadPoint, str | None]:
     if not isinstance(document, Mapping):
         return LoadPoint(), f"must be a mapping of keys to values, got {shown(document)} instead"
     point = LoadPoint.model_validate(document)
-    if faults := malformed(_Point, document):
-        return point, next(iter(faults.values()))
+    faults = malformed(_Point, document)
+    return point, next(iter(faults.values())) if faults else _why_not(point)
+
+
+def _why_not(point: LoadPoint) -> str | None:
+    """Return the reason why a well-formed point is not modelled; None if it is."""
     if not point.is_usable:
-        return point, "invalid"
+        return "invalid"
     if point.users is None and point.rate is not None:
-        return point, f"its load must be a number of users, got {point.load_in_words}"
+        return f"its load must be a number of users, got {point.load_in_words}"
+    if point.users is not None and point.load is not None and point.users != point.load:
+        return f"users and load must be equal, got {point.users:g} and {point.load:g} instead"
     if not point.level:
-        return point, "its load is unknown"
-    return point, None if point.throughput_per_s.value else "its throughput is 0 or unknown"
+        return "its load is unknown"
+    return None if point.throughput_per_s.value else "its throughput is 0 or unknown"

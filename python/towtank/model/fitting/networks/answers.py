@@ -19,7 +19,7 @@ from towtank.model.demand_file import FittedValue
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.goodness import FIT_REJECTED
 from towtank.model.fitting.intervals import Bounded, percentiles
-from towtank.model.fitting.measured import Configuration, read_configurations
+from towtank.model.fitting.measured import Configuration, usable_configurations
 from towtank.model.fitting.networks.closed import Condition, Solved, conditions, solve
 from towtank.model.fitting.networks.drifting import drifted, utilization
 from towtank.model.fitting.networks.groups import ALIKE
@@ -68,11 +68,7 @@ def network_answers(
     The predictions are for the numbers of users `loads`; by default for the measured loads, and for the multiples
     `BEYOND` of the highest. The held-out test leaves out the `highest` levels.
     """
-    found = [
-        configuration
-        for configuration in read_configurations(path)
-        if configuration.points and (wanted is None or wanted in configuration.label)
-    ]
+    found = usable_configurations(path, wanted)
     made = [
         attempt(f"network of {configuration.label}", network_answer, configuration, loads, highest)
         for configuration in found
