@@ -43,6 +43,8 @@ def quantity_words(of: str) -> str:
     --------
     >>> quantity_words("p95 of search"), quantity_words("stored.lost")
     ('p95 of the response time of search', 'lost objects')
+    >>> quantity_words("hosts.*.disks.*.read_operations_per_s"), quantity_words("tiers.*.cpus_used")
+    ('read operations of all disks', 'CPU use of all tiers')
     >>> quantity_words("phases.ramp_up.tiers.database.cpus_used")
     'CPU use of database in the ramp-up'
     >>> quantity_words("events.disk_filled.during.throughput_per_s")
@@ -84,7 +86,11 @@ def _owner(path: tuple[str, ...]) -> str:
     """Render the transaction, service, host or kind of object to which a quantity belongs; empty without one."""
     apart = {place + 1 for place, part in enumerate(path) if part in ("phases", "events")}
     owners = path if path[-2:-1] == ("parts",) else path[:-1]
-    names = [part for place, part in enumerate(owners) if part not in _GROUPS and place not in apart]
+    names = [
+        _all_of(owners, place) if part == "*" else part
+        for place, part in enumerate(owners)
+        if part not in _GROUPS and place not in apart and not (part == "*" and "*" in owners[place + 1 :])
+    ]
     if path[0] in ("host", "machine"):
         names = ["the machine", *names]
     elif path[0] == "generator":
@@ -94,6 +100,11 @@ def _owner(path: tuple[str, ...]) -> str:
     if not names:
         return ""
     return f" of {', '.join(map(readable, names))}"
+
+
+def _all_of(owners: tuple[str, ...], place: int) -> str:
+    """Render a wildcard by the group before it, such as `all disks`."""
+    return f"all {owners[place - 1]}" if place else "all"
 
 
 def _when(path: tuple[str, ...]) -> str:
