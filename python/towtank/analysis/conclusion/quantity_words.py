@@ -27,11 +27,15 @@ _NAMES = {
     "unreadable": "unreadable objects",
     "acknowledged": "confirmed objects",
 }
+# Words before the name of a metric of a service, which stays as the service writes it.
+_OF_METRICS = {"per_s": "rate of", "mean": "mean", "max": "largest"}
 _PHASES = {"ramp_up": "ramp-up", "ramp_down": "ramp-down"}
+# Parts of a path that a name follows, which the user may have chosen.
+_BEFORE_NAMES = {"transactions", "tiers", "hosts", "services", "kinds", "mounts", "servers", "disks", "parts"}
+_BEFORE_NAMES |= {"balance", "spread", "members", "phases", "events"}
 # Parts of a path that only group other parts.
-_GROUPS = {"transactions", "tiers", "hosts", "host", "machine", "stored", "kinds", "services", "generator"}
-_GROUPS |= {"connections", "storage", "mounts", "disks", "parts", "phases", "events", "during", "tcp", "errors"}
-_GROUPS |= {"response_time_s", "exchange_time_s", "balance", "spread", "not_attributed", "members"}
+_GROUPS = _BEFORE_NAMES | {"host", "machine", "stored", "generator", "connections", "storage", "during", "tcp"}
+_GROUPS |= {"errors", "response_time_s", "exchange_time_s", "not_attributed"}
 SHARES = ("share", "errors_share")
 """Last parts of the paths of quantities that are shares of all transactions, in [0, 1]."""
 
@@ -45,6 +49,10 @@ def quantity_words(of: str) -> str:
     ('p95 of the response time of search', 'lost objects')
     >>> quantity_words("hosts.*.disks.*.read_operations_per_s"), quantity_words("tiers.*.cpus_used")
     ('read operations of all disks', 'CPU use of all tiers')
+    >>> quantity_words('services.*.jvm_gc_pauses_total{kind="full"}.per_s')
+    'rate of jvm_gc_pauses_total{kind="full"} of all services'
+    >>> quantity_words("tiers.storage.cpus_used"), quantity_words("storage.mounts.area.servers.store-1.read_share")
+    ('CPU use of storage', 'read share of area, store-1')
     >>> quantity_words("phases.ramp_up.tiers.database.cpus_used")
     'CPU use of database in the ramp-up'
     >>> quantity_words("events.disk_filled.during.throughput_per_s")
@@ -54,6 +62,8 @@ def quantity_words(of: str) -> str:
         path = read_metric(of)
     except ValueError:
         return of
+    if path[0] == "services" and path[-1] in _OF_METRICS:
+        return f"{_OF_METRICS[path[-1]]} {path[-2]}{_owner(path[:-1])}{_when(path)}"
     return f"{_head(path)}{_owner(path)}{_when(path)}"
 
 
@@ -86,11 +96,15 @@ def _owner(path: tuple[str, ...]) -> str:
     """Render the transaction, service, host or kind of object to which a quantity belongs; empty without one."""
     apart = {place + 1 for place, part in enumerate(path) if part in ("phases", "events")}
     owners = path if path[-2:-1] == ("parts",) else path[:-1]
-    names = [
-        _all_of(owners, place) if part == "*" else part
-        for place, part in enumerate(owners)
-        if part not in _GROUPS and place not in apart and not (part == "*" and "*" in owners[place + 1 :])
-    ]
+    names, is_name = [], False
+    for place, part in enumerate(owners):
+        is_name = not is_name and place > 0 and owners[place - 1] in _BEFORE_NAMES
+        if (part in _GROUPS and not is_name) or place in apart:
+            continue
+        if part != "*":
+            names.append(part)
+        elif "*" not in owners[place + 1 :]:
+            names.append(f"all {owners[place - 1]}" if place else "all")
     if path[0] in ("host", "machine"):
         names = ["the machine", *names]
     elif path[0] == "generator":
@@ -100,11 +114,6 @@ def _owner(path: tuple[str, ...]) -> str:
     if not names:
         return ""
     return f" of {', '.join(map(readable, names))}"
-
-
-def _all_of(owners: tuple[str, ...], place: int) -> str:
-    """Render a wildcard by the group before it, such as `all disks`."""
-    return f"all {owners[place - 1]}" if place else "all"
 
 
 def _when(path: tuple[str, ...]) -> str:
