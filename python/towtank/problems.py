@@ -63,8 +63,8 @@ def message_of(problem: Any) -> str:
         bound = context[key]
         bound = int(bound) if isinstance(bound, float) and bound.is_integer() else bound
         return form.format(bound) + (got if seen is None else f", got {seen} instead")
-    if kind == "value_error":
-        return str(context["error"])
+    if kind == "value_error" and (said := str(context["error"])).startswith("must"):
+        return said
     if kind in _MUST_BE:
         return _MUST_BE[kind] + got
     message = problem["msg"]
@@ -98,15 +98,20 @@ def _entry(value: Any, key: int | str) -> object:
 
 def text_of(problem: Any) -> str:
     """Return a message as `message_of` does, also about a missing key."""
-    if is_missing(problem):
-        return f"must have the key {str(problem['loc'][-1])!r}, got none"
-    return message_of(problem)
+    return _object_and_text(problem)[1]
 
 
 def placed_text_of(document: object, problem: Any) -> str:
     """Return the path of a problem in a document and a message, such as `users.asked must be a number, got 'many'
     instead`.
     """
+    location, text = _object_and_text(problem)
+    return f"{place_of(document, location)} {text}".strip()
+
+
+def _object_and_text(problem: Any) -> tuple[tuple[int | str, ...], str]:
+    """Return the path of the value that must change, and the message; for a missing key, that of its mapping."""
     location = problem["loc"]
-    place = place_of(document, location[:-1] if is_missing(problem) else location)
-    return f"{place} {text_of(problem)}".strip()
+    if is_missing(problem):
+        return location[:-1], f"must have the key {str(location[-1])!r}, got none"
+    return location, message_of(problem)

@@ -210,17 +210,18 @@ def format_duration(seconds: float) -> str:
 
 
 def rough_duration(seconds: float) -> str:
-    """Render an estimated duration as text: in whole seconds, from 100 s in minutes, and from two hours in hours.
+    """Render an estimated duration as text, with two significant digits.
 
     Examples
     --------
-    >>> rough_duration(27.4), rough_duration(241), rough_duration(8100)
-    ('27 s', '4 min', '2 h')
+    >>> rough_duration(27.4), rough_duration(209), rough_duration(722), rough_duration(8100)
+    ('27 s', '3.5 min', '12 min', '2.2 h')
     """
-    for below, factor, unit in ((100.0, 1.0, "s"), (7200.0, 60.0, "min")):
+    for below, factor, unit in ((99.5, 1.0, "s"), (5970.0, 60.0, "min")):
         if seconds < below:
-            return f"{max(1, round(seconds / factor))} {unit}"
-    return f"{seconds / 3600:.0f} h"
+            return f"{max(1.0, seconds / factor):.2g} {unit}"
+    hours = seconds / 3600
+    return f"{hours:.2g} h" if hours < 99.5 else f"{hours:,.0f} h"
 
 
 def format_size(size_bytes: float) -> str:

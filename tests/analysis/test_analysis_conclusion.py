@@ -195,7 +195,7 @@ COMMAND = {"study": "studies/lag/study.yaml", "preset": "quick", "steady_s": 14.
         (
             "too_few_samples",
             COMMAND,
-            "`towtank run studies/lag/study.yaml --preset quick --set 'load.stages.steady=28 s'` (about 10 min) "
+            "`towtank run studies/lag/study.yaml --preset quick --set 'load.stages.steady=28 s'` (about 9.5 min) "
             "doubles the steady stage (too few samples: 1 suspect run).",
         ),
     ],

@@ -223,24 +223,37 @@ def test_a_block_is_not_repeated_beyond_the_budget(
 @pytest.mark.parametrize(
     ("block_s", "repeated_s", "words"),
     [
-        (241.0, 0.0, "a block takes 4 min: about 2 of at most 4 blocks fit into the budget of 10 min"),
+        (
+            241.0,
+            0.0,
+            "a block takes 4 min: about 2 of at most 4 blocks fit into the budget of 10 min if none is repeated",
+        ),
         (150.0, 0.0, None),
-        (170.0, 170.0, "a block takes 3 min: about 2 of at most 4 blocks fit into the budget of 10 min"),
+        (
+            170.0,
+            170.0,
+            "a block takes 2.8 min: about 2 of at most 4 blocks fit into the budget of 10 min if none is repeated",
+        ),
         (301.0, 0.0, "a block takes 5 min: the first 2 blocks will take longer than the budget of 10 min"),
     ],
 )
 def test_the_number_of_blocks_within_the_budget(
     tmp_path: Path, block_s: float, repeated_s: float, words: str | None
 ) -> None:
-    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=600.0)), blocks=4)
+    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=600.0)), blocks=4, at_least=0)
     assert Repeating(study, results(tmp_path, 4), [block_s], repeated_s).too_few_blocks == words
 
 
 @pytest.mark.parametrize("budget_s", [None, 600.0])
 def test_without_a_budget_or_a_block_no_number_of_blocks_is_estimated(tmp_path: Path, budget_s: float | None) -> None:
-    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=budget_s)), blocks=4)
+    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=budget_s)), blocks=4, at_least=0)
     done = [] if budget_s else [999.0]
     assert Repeating(study, results(tmp_path, 4), done).too_few_blocks is None
+
+
+def test_requested_blocks_have_no_budget(tmp_path: Path) -> None:
+    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=600.0)), blocks=6, at_least=6)
+    assert Repeating(study, results(tmp_path, 6), [250.0]).too_few_blocks is None
 
 
 def test_a_resumed_study_ends_where_it_ended_unless_more_is_requested() -> None:

@@ -175,12 +175,13 @@ class Repeating:
 
     @property
     def too_few_blocks(self) -> str | None:
-        """Estimated number of blocks within the budget, in words; None if the budget allows all blocks, or is unknown.
+        """Estimated number of blocks within the budget, in words; None if all blocks fit into it, or there is no budget
+        or no block yet.
 
         Decisions often need a third block, so the user learns after the first if the budget allows only two.
         """
         rule = self.study.study.repeat
-        if rule is None or rule.budget is None or not self.block_s:
+        if rule is None or rule.budget is None or self.study.at_least or not self.block_s:
             return None
         fit = int((rule.budget - self.repeated_s) / self._mean_s)
         if fit >= self.study.blocks:
@@ -189,7 +190,7 @@ class Repeating:
         head, most = f"a block takes {takes}", self.study.blocks
         if fit < LOOK_FROM:
             return f"{head}: the first {LOOK_FROM} blocks will take longer than the budget of {budget}"
-        return f"{head}: about {fit} of at most {most} blocks fit into the budget of {budget}"
+        return f"{head}: about {fit} of at most {most} blocks fit into the budget of {budget} if none is repeated"
 
     def _moved(self, runs: list[str]) -> Moved | None:
         """Return the change of the machine's speed between runs; None if neither the CPUs nor memory changed by more
@@ -263,9 +264,12 @@ class Repeating:
 
     def _all_failed(self, block: int) -> bool:
         """Return True if every run up to a block failed, for example because the system does not start."""
-        planned = [each for each in dig(self.results.manifest, "design") if int(dig(each, "repetition")) <= block]
-        runs = [RunFolder(self.results.run_path(str(dig(each, "run")))) for each in planned]
+        runs = [RunFolder(self.results.run_path(str(dig(each, "run")))) for each in self._planned_until(block)]
         return all((run.path / run.manifest_name).exists() and dig(run.manifest, "status") == "failed" for run in runs)
+
+    def _planned_until(self, block: int) -> list[dict[str, object]]:
+        """Return the planned runs of the blocks up to a block, as the manifest has them."""
+        return [each for each in dig(self.results.manifest, "design") if int(dig(each, "repetition")) <= block]
 
     @property
     def _mean_s(self) -> float:
@@ -276,7 +280,7 @@ class Repeating:
         manifest = self.results.manifest
         # After failures only, the design keeps its later runs, because the study will probably be resumed.
         last = self.study.blocks if why == "failed" else block
-        kept = [planned for planned in dig(manifest, "design") if int(dig(planned, "repetition")) <= last]
+        kept = self._planned_until(last)
         ended = Ended(block, why, tuple(self._undecided(block, question) for question in found))
         described = {**dig(manifest, "study"), "design": kept}
         self.results.update(design=kept, study=described, **{ENDED: asdict(ended)})

@@ -186,7 +186,8 @@ class _Runs:
             ended += done
             if self.stop.requested or repeating.block_ended(block, ran=bool(done)):
                 break
-            if block == 1 and done and (words := repeating.too_few_blocks):
+            # A block that an earlier process began took longer than this process knows.
+            if (block == 1 or moved) and len(done) == len(planned) and (words := repeating.too_few_blocks):
                 self.display.note(words)
         return ended
 

@@ -6,7 +6,7 @@ Attributes have the names of the keys in `towtank model solve --json` and `towta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ Ends = tuple[float | None, float | None]
 """Lower and upper end of a confidence interval; None if the interval is unbounded or unknown on that side."""
 
 
-class TransactionResults(TypedDict):
+class TransactionResults(NamedTuple):
     """Results that a transaction of a class has in every network; `SolvedTransaction` describes them."""
 
     throughput_per_s: float | None
@@ -176,7 +176,7 @@ class SolvedNetwork(KeptPart):
         # These results need no validation, which would take longer than the engine needs to solve a model.
         of_classes = {
             name: self.classes[name].model_copy(
-                update={"transactions": {key: SolvedTransaction(**each) for key, each in results.items()}}
+                update={"transactions": {key: SolvedTransaction(**each._asdict()) for key, each in results.items()}}
             )
             for name, results in classes.items()
         }
@@ -186,7 +186,10 @@ class SolvedNetwork(KeptPart):
         }
         update = {"classes": {**self.classes, **of_classes}, "stations": {**self.stations, **of_stations}}
         more = {
-            "classes": {name: {"transactions": results} for name, results in classes.items()},
+            "classes": {
+                name: {"transactions": {key: each._asdict() for key, each in results.items()}}
+                for name, results in classes.items()
+            },
             "stations": {
                 name: {"residence_time_by_transaction_s": times_s} for name, times_s in residence_times_s.items()
             },

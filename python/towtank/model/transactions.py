@@ -165,9 +165,6 @@ def _answers(
         own = [station.get(each.name, 0.0) for station in times.values()]
         response = None if unexplained is None else max(0.0, sum(own) + unexplained)
         throughput = None if rate is None else rate * each.share
-        found[each.name] = {
-            "throughput_per_s": throughput,
-            "response_time_s": response,
-            "users_in_system": None if throughput is None or response is None else throughput * response,
-        }
+        inside = None if throughput is None or response is None else throughput * response
+        found[each.name] = TransactionResults(throughput, response, inside)
     return found

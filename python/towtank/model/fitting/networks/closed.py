@@ -68,7 +68,7 @@ class Solved:
     def responses(self) -> Floats:
         """Mean response time of each transaction, shape (n_rows, n_classes). [s]"""
         found = [each.results.classes.get(CLASS, {}) for each in self.chains]
-        times = [[each[name]["response_time_s"] for name in self.names] for each in found]
+        times = [[each[name].response_time_s for name in self.names] for each in found]
         return np.array(times, dtype=float).reshape(len(self.chains), len(self.names))
 
 
