@@ -22,25 +22,8 @@ from towtank.results import kept, offer_json
 
 PICTURES_FILE = "pictures.json"
 SCHEMA = "towtank/pictures/1"
-_ELEMENTS = frozenset(
-    [
-        "svg",
-        "g",
-        "defs",
-        "clipPath",
-        "linearGradient",
-        "stop",
-        "path",
-        "rect",
-        "circle",
-        "line",
-        "polyline",
-        "polygon",
-        "text",
-        "tspan",
-        "title",
-    ]
-)
+_ELEMENTS = frozenset({"svg", "g", "defs", "clipPath", "linearGradient", "stop", "text", "tspan", "title"})
+_ELEMENTS |= {"path", "rect", "circle", "line", "polyline", "polygon"}
 # SVG attributes that load or execute something, besides the event handlers, whose names begin with `on`.
 _ACTIVE = frozenset({"href", "xlink:href", "src", "style"})
 _OWN_REFERENCE = "url(#"

@@ -45,21 +45,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
 }
 # Names that k6 and JavaScript predefine. If the script defines one of these names, its definition applies.
-GLOBALS = (
-    "Math",
-    "JSON",
-    "Date",
-    "console",
-    "Object",
-    "Array",
-    "String",
-    "Number",
-    "parseInt",
-    "parseFloat",
-    "open",
-    "Boolean",
-    "encodeURIComponent",
-)
+GLOBALS = {"Math", "JSON", "Date", "console", "Object", "Array", "String", "Number", "Boolean"}
+GLOBALS |= {"parseInt", "parseFloat", "open", "encodeURIComponent"}
 # Placeholders that replace k6's numbers of users and rounds, each with the text of a note, because k6 counts
 # differently.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
