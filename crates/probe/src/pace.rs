@@ -1,13 +1,14 @@
 //! Current speed of each CPU: the CPU time of a fixed piece of work.
 //!
 //! A CPU that is shared with another guest, or whose clock rate falls, does less work per second without any steal
-//! time. Each CPU has a separate thread that does the work on request and then sleeps. A saturated CPU delays this
-//! thread, but never the samples.
+//! time. Each CPU has a separate thread that does the work several times a second. A saturated CPU delays this thread,
+//! but never the samples.
 
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, Thread};
+use std::thread;
+use std::time::Duration;
 
 use crate::json::Json;
 use crate::sys;
@@ -20,6 +21,10 @@ const STEPS: u64 = 20_000;
 const ENTRIES: usize = 4096;
 /// Number of repetitions of the work. Only the shortest repetition counts, since the first one fills the cache. [1]
 const TRIES: usize = 3;
+/// Number of pieces of work of which the median counts. Single pieces vary by several percent. [1]
+const PIECES: usize = 5;
+/// Pause between two pieces of work. It spreads the pieces over the usual interval of a second.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Times a fixed piece of work on each CPU.
 #[derive(Debug)]
@@ -27,11 +32,10 @@ pub struct Pace {
     workers: Vec<Worker>,
 }
 
-#[derive(Debug)]
+/// CPU times of the last pieces of work; 0 before a piece is completed. [ns]
+#[derive(Debug, Default)]
 struct Worker {
-    thread: Thread,
-    /// CPU time of the last completed piece of work; 0 before the first is completed. [ns]
-    took_ns: Arc<AtomicU64>,
+    took_ns: Arc<[AtomicU64; PIECES]>,
 }
 
 impl Pace {
@@ -45,15 +49,14 @@ impl Pace {
         }
     }
 
-    /// Writes the time of the work that each CPU has done since the last call, and starts the work again.
+    /// Writes the median time of the pieces of work that each CPU has done since the last call, of the last five pieces
+    /// at most.
     ///
-    /// A CPU is left out if its thread has not run since the last call, or if the system permits no thread on it.
+    /// A CPU is left out if its thread has done no work since the last call, or if the system permits no thread on it.
     pub fn write(&self, json: &mut Json) {
         json.object("work_s");
         for (cpu, worker) in self.workers.iter().enumerate() {
-            let took_ns = worker.took_ns.swap(0, Ordering::Relaxed);
-            json.seconds(&cpu.to_string(), (took_ns > 0).then_some(took_ns));
-            worker.thread.unpark();
+            json.seconds(&cpu.to_string(), worker.take_median_ns());
         }
         json.end_object();
     }
@@ -61,25 +64,36 @@ impl Pace {
 
 impl Worker {
     fn start(cpu: usize) -> Option<Self> {
-        let took_ns = Arc::new(AtomicU64::new(0));
-        let took = Arc::clone(&took_ns);
+        let worker = Self::default();
+        let took_ns = Arc::clone(&worker.took_ns);
         let body = move || {
             // If the system does not permit this CPU, the work would run on another CPU and give the time of that CPU.
             if sys::pin_thread(cpu).is_err() {
                 return;
             }
             let table: Vec<u64> = (0..ENTRIES as u64).map(mixed).collect();
-            loop {
-                thread::park();
+            for took in took_ns.iter().cycle() {
+                thread::sleep(PAUSE);
                 took.store(time_of_work(&table), Ordering::Relaxed);
             }
         };
-        let handle = thread::Builder::new()
-            .name(format!("pace-{cpu}"))
-            .spawn(body);
         // The thread cannot start if a limit on processes is reached. The samples then lack the time of this CPU.
-        let thread = handle.ok()?.thread().clone();
-        Some(Self { thread, took_ns })
+        thread::Builder::new()
+            .name(format!("pace-{cpu}"))
+            .spawn(body)
+            .ok()?;
+        Some(worker)
+    }
+
+    /// Returns the median of the stored times, the lower one of two, and removes the times; `None` if there is no time.
+    fn take_median_ns(&self) -> Option<u64> {
+        let stored = self
+            .took_ns
+            .iter()
+            .map(|took| took.swap(0, Ordering::Relaxed));
+        let mut found: Vec<u64> = stored.filter(|&took_ns| took_ns > 0).collect();
+        found.sort_unstable();
+        found.get(found.len().saturating_sub(1) / 2).copied()
     }
 }
 
@@ -111,8 +125,9 @@ fn mixed(number: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENTRIES, Pace, mixed, work};
+    use super::{ENTRIES, Pace, Worker, mixed, work};
     use crate::json::Json;
+    use std::sync::atomic::Ordering;
     use std::time::Duration;
 
     #[test]
@@ -125,7 +140,22 @@ mod tests {
     }
 
     #[test]
-    fn each_cpu_is_timed_once_it_was_asked() {
+    fn the_median_of_the_pieces_since_the_last_call_counts() {
+        let worker = Worker::default();
+        assert_eq!(worker.take_median_ns(), None);
+        for (took, value) in worker.took_ns.iter().zip([40, 90, 41, 43, 42]) {
+            took.store(value, Ordering::Relaxed);
+        }
+        assert_eq!(worker.take_median_ns(), Some(42));
+        assert_eq!(worker.take_median_ns(), None, "the pieces were taken");
+        for (took, value) in worker.took_ns.iter().zip([50, 40]) {
+            took.store(value, Ordering::Relaxed);
+        }
+        assert_eq!(worker.take_median_ns(), Some(40));
+    }
+
+    #[test]
+    fn each_cpu_is_timed() {
         let pace = Pace::start();
         let written = |pace: &Pace| {
             let mut json = Json::default();
@@ -134,12 +164,6 @@ mod tests {
             json.end_object();
             json.as_str().to_owned()
         };
-        assert_eq!(
-            written(&pace),
-            r#"{"work_s":{}}"#,
-            "nothing was asked before"
-        );
-        // Each try requests the work again, until the thread of a CPU has run.
         let found = (0..10_000)
             .map(|_| {
                 std::thread::sleep(Duration::from_millis(1));
