@@ -58,7 +58,7 @@ def test_the_factor_is_the_geometric_mean_of_the_levels() -> None:
     of, solved = network()
     points: list[dict[str, Any]] = []
     for place, (load, factor) in enumerate(zip(LEVELS, FACTORS, strict=True)):
-        model, answer = solved.chains[place].model, solved.chains[place].whole.solution
+        model, answer = solved.networks[place]
         worked_out = {
             name: response_percentiles(model, answer, stations_of(answer), name)[0](TAIL_SHARES[MAIN])
             for name in (CLASS, *class_names(of))

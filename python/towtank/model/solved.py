@@ -6,7 +6,6 @@ Attributes have the names of the keys in `towtank model solve --json` and `towta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from pydantic import Field
 
@@ -15,14 +14,6 @@ from towtank.model.parts import KeptPart, Part
 
 Ends = tuple[float | None, float | None]
 """Lower and upper end of a confidence interval; None if the interval is unbounded or unknown on that side."""
-
-
-class TransactionResults(NamedTuple):
-    """Results that a transaction of a class has in every network; `SolvedTransaction` describes them."""
-
-    throughput_per_s: float | None
-    response_time_s: float | None
-    users_in_system: float | None
 
 
 class SolvedPart(Part):
@@ -164,39 +155,6 @@ class SolvedNetwork(KeptPart):
     def with_results(self, more: Mapping[str, object]) -> SolvedNetwork:
         """Return the network with further results, given as a JSON object in the form of `document`."""
         return SolvedNetwork.model_validate(_merged(self._document, more))
-
-    def with_transactions(
-        self,
-        classes: Mapping[str, Mapping[str, TransactionResults]],
-        residence_times_s: Mapping[str, Mapping[str, float]],
-    ) -> SolvedNetwork:
-        """Return the network with results of the transactions of its classes, by name of the class and of the
-        transaction, and with their residence times [s], by name of the station and of the transaction.
-        """
-        # These results need no validation, which would take longer than the engine needs to solve a model.
-        of_classes = {
-            name: self.classes[name].model_copy(
-                update={"transactions": {key: SolvedTransaction(**each._asdict()) for key, each in results.items()}}
-            )
-            for name, results in classes.items()
-        }
-        of_stations = {
-            name: self.stations[name].model_copy(update={"residence_time_by_transaction_s": times_s})
-            for name, times_s in residence_times_s.items()
-        }
-        update = {"classes": {**self.classes, **of_classes}, "stations": {**self.stations, **of_stations}}
-        more = {
-            "classes": {
-                name: {"transactions": {key: each._asdict() for key, each in results.items()}}
-                for name, results in classes.items()
-            },
-            "stations": {
-                name: {"residence_time_by_transaction_s": times_s} for name, times_s in residence_times_s.items()
-            },
-        }
-        found = self.model_copy(update=update)
-        found._document = _merged(self._document, more)
-        return found
 
 
 def _merged(document: Mapping[str, object], more: Mapping[str, object]) -> dict[str, object]:

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction, Variation
-from towtank.model.solved import SolvedClass, SolvedNetwork, SolvedStation, TransactionResults
+from towtank.model.solved import SolvedClass, SolvedNetwork, SolvedStation
 
 # Disciplines at which jobs wait in a queue. The mean wait is equal for all transactions.
 _IN_TURN = ("fcfs", "priority")
@@ -78,24 +77,7 @@ def _mixed(station: Station, name: str, ones: Sequence[Transaction]) -> Service 
 
 
 def spread(document: EngineModel, chain: EngineModel, answer: SolvedNetwork) -> SolvedNetwork:
-    """Return the engine's answer for the chain of a model (`chained`), with the results of each transaction added."""
-    if not document.chain_by_transaction:
-        return answer
-    found = results_by_transaction(document, chain, answer)
-    return answer.with_transactions(found.classes, found.residence_times_s)
-
-
-class ByTransaction(NamedTuple):
-    """Results of transactions, by the name of the class and of the transaction, and their residence times [s], by the
-    name of the station and of the transaction.
-    """
-
-    classes: dict[str, dict[str, TransactionResults]]
-    residence_times_s: dict[str, dict[str, float]]
-
-
-def results_by_transaction(document: EngineModel, chain: EngineModel, answer: SolvedNetwork) -> ByTransaction:
-    """Compute the results of the transactions of a model from the engine's answer for its chain.
+    """Return the engine's answer for the chain of a model (`chained`), with the results of each transaction added.
 
     Notes
     -----
@@ -111,6 +93,8 @@ def results_by_transaction(document: EngineModel, chain: EngineModel, answer: So
 
     Time that no station explains, such as waiting for a pool, is equal for all transactions.
     """
+    if not document.chain_by_transaction:
+        return answer
     times: dict[str, dict[str, float]] = {name: {} for name in answer.stations}
     classes, chains = {}, chain.station_by_name
     for job_class in document.classes:
@@ -123,8 +107,9 @@ def results_by_transaction(document: EngineModel, chain: EngineModel, answer: So
             service = chains[station.name].service_of(job_class.name)
             if residence is not None and service is not None:
                 times[station.name] |= _residences(station, service, job_class.transactions, residence, solved)
-        classes[job_class.name] = _answers(job_class, figures, answer, times)
-    return ByTransaction(classes, times)
+        classes[job_class.name] = {"transactions": _answers(job_class, figures, answer, times)}
+    by_station = {name: {"residence_time_by_transaction_s": each} for name, each in times.items()}
+    return answer.with_results({"classes": classes, "stations": by_station})
 
 
 def _residences(
@@ -155,16 +140,20 @@ def _waiting(station: Station, mean: float, residence: float, solved: SolvedStat
 
 def _answers(
     job_class: JobClass, figures: SolvedClass, answer: SolvedNetwork, times: Mapping[str, Mapping[str, float]]
-) -> dict[str, TransactionResults]:
+) -> dict[str, dict[str, float | None]]:
     name, rate, whole = job_class.name, figures.throughput_per_s, figures.response_time_s
     unexplained = None
     if whole is not None:
         unexplained = whole - sum(each.residence_time_s.get(name) or 0.0 for each in answer.stations.values())
-    found: dict[str, TransactionResults] = {}
+    found = {}
     for each in job_class.transactions:
         own = [station.get(each.name, 0.0) for station in times.values()]
         response = None if unexplained is None else max(0.0, sum(own) + unexplained)
         throughput = None if rate is None else rate * each.share
         inside = None if throughput is None or response is None else throughput * response
-        found[each.name] = TransactionResults(throughput, response, inside)
+        found[each.name] = {
+            "throughput_per_s": throughput,
+            "response_time_s": response,
+            "users_in_system": inside,
+        }
     return found

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction
-from towtank.model.fitting.networks.estimate import Parameters
+from towtank.model.fitting.networks.estimate import Parameters, held_up
 from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
-from towtank.model.solving import SolvedChain, solve_chains
+from towtank.model.one_class import OneClassMeans, OneClassNetworks, solve_one_class
+from towtank.model.solved import SolvedNetwork
+from towtank.model.solving import solve_models
 
 CLASS = "users"
 ELSEWHERE = "elsewhere"
@@ -52,24 +53,22 @@ class Solved:
     throughput, response : ndarray of shape (n_rows,)
     utilization : ndarray of shape (n_rows, n_stations)
         Share of the servers that transactions and background work keep busy; other programs are not included. [ratio]
-    chains : list of SolvedChain
-        Models and their solutions.
-    names : list of str
-        Names of the transactions in the models.
+    responses : ndarray of shape (n_rows, n_classes)
+        Mean response time of each transaction. [s]
     """
 
+    measured: Measured
+    rows: Sequence[tuple[Parameters, Condition]]
     throughput: Floats
     response: Floats
     utilization: Floats
-    chains: list[SolvedChain]
-    names: list[str]
+    responses: Floats
 
     @cached_property
-    def responses(self) -> Floats:
-        """Mean response time of each transaction, shape (n_rows, n_classes). [s]"""
-        found = [each.results.classes.get(CLASS, {}) for each in self.chains]
-        times = [[each[name].response_time_s for name in self.names] for each in found]
-        return np.array(times, dtype=float).reshape(len(self.chains), len(self.names))
+    def networks(self) -> list[tuple[EngineModel, SolvedNetwork]]:
+        """Model of each row, and all results of the engine for it."""
+        models = [engine_model(self.measured, *row) for row in self.rows]
+        return [(model, found.solution) for model, found in zip(models, solve_models(models), strict=True)]
 
 
 @cache
@@ -96,43 +95,40 @@ def station_names(of: Measured) -> list[str]:
 
 def engine_model(of: Measured, parameters: Parameters, at: Condition) -> EngineModel:
     """Return the network for given users, think time, mix and other programs as a model for the engine."""
-    demands = parameters.held_up(of.stations, at.others)
-    names = class_names(of)
+    names, order = class_names(of), _order(parameters)
+    at_once = None if parameters.in_turn else parameters.at_once
     stations = [
-        _station(key, station.servers, parameters, _services(names, demand, of.visits, comes))
-        for key, station, demand, comes in zip(station_names(of), of.stations, demands, _coming(demands), strict=True)
+        Station(
+            key,
+            "delay" if key == ELSEWHERE else order,
+            servers,
+            at_once=None if at_once is None or key == ELSEWHERE else at_once * servers,
+            services=[
+                Service(name, float(count), float(time_s))
+                for name, count, time_s in zip(names, counts, times_s, strict=True)
+                if count > 0
+            ],
+        )
+        for key, servers, counts, times_s in zip(
+            [*station_names(of), ELSEWHERE],
+            _servers(of),
+            *(each[0] for each in _visits(of, [(parameters, at)])),
+            strict=True,
+        )
     ]
-    delays = _services(names, parameters.delays, np.ones(len(names)), parameters.delays > 0)
-    stations.append(Station(ELSEWHERE, "delay", services=delays))
     ones = [Transaction(name, float(share)) for name, share in zip(names, at.shares, strict=True)]
     users = JobClass(CLASS, at.users, at.think_s, transactions=ones)
     return EngineModel([users], [station for station in stations if station.services])
 
 
-def _station(name: str, servers: int, parameters: Parameters, services: list[Service]) -> Station:
-    """Return a station with the order of service `fcfs` or `ps`. With `ps`, the number of requests in service at the
-    same time may be limited.
-    """
-    at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
-    order = "fcfs" if parameters.in_turn else "ps"
-    return Station(name, order, servers, at_once=at_once, services=services)
+def _order(parameters: Parameters) -> str:
+    """Return the order of service of the resources. With `ps`, the number of requests in service may be limited."""
+    return "fcfs" if parameters.in_turn else "ps"
 
 
-def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt.NDArray[np.bool_]) -> list[Service]:
-    return [
-        Service(name, float(each), float(demand / each))
-        for name, demand, each, comes in zip(names, demands, visits, coming, strict=True)
-        if comes
-    ]
-
-
-def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
-    """Return a mask of shape (n_stations, n_classes): True if the transactions of the class visit the station.
-
-    Transactions visit the stations at which they have a demand. Transactions without any demand visit all stations.
-    """
-    found = demands > 0
-    return np.asarray(found | ~found.any(axis=0), dtype=bool)
+def _servers(of: Measured) -> list[int]:
+    """Return the servers of each resource and, as the last station, outside all resources. [1]"""
+    return [*(station.servers for station in of.stations), 1]
 
 
 def conditions(of: Measured) -> list[Condition]:
@@ -144,22 +140,85 @@ def conditions(of: Measured) -> list[Condition]:
 
 
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
-    """Solve many networks by one call of the engine."""
-    chains = solve_chains([engine_model(of, *row) for row in rows])
-    found = [each.outcome.solution.classes[CLASS] for each in chains]
-    throughput = np.array([each.throughput_per_s for each in found], dtype=float)
-    capacity = np.array([station.capacity for station in of.stations])
-    used = [
-        (parameters.background + rate * (parameters.demands @ at.shares)) / capacity
-        for (parameters, at), rate in zip(rows, throughput, strict=True)
-    ]
-    return Solved(
-        throughput,
-        np.array([each.response_time_s for each in found], dtype=float),
-        np.array(used).reshape(len(rows), len(capacity)),
-        chains,
-        class_names(of),
+    """Solve many networks by one call of the engine.
+
+    Notes
+    -----
+    The results are those of `solve_models` for `engine_model`: chains and results of transactions have the formulas of
+    `towtank.model.transactions`, here for arrays of all networks.
+    """
+    visits, service_s = _visits(of, rows)
+    counts = np.array([at.shares for _, at in rows])[:, None, :] * visits
+    total = counts.sum(axis=2)
+    mean_s = _ratio((counts * service_s).sum(axis=2), total)
+    square = _ratio(2 * (counts * service_s**2).sum(axis=2), total * mean_s**2)
+    shortest_s, longest_s = (np.where(visits > 0, service_s, empty) for empty in (np.inf, -np.inf))
+    alike = shortest_s.min(axis=2) == longest_s.max(axis=2)
+    servers = _servers(of)
+    means = solve_one_class(
+        OneClassNetworks(
+            [at.users for _, at in rows],
+            [at.think_s for _, at in rows],
+            [*station_names(of), ELSEWHERE],
+            servers,
+            [[*[_order(parameters)] * len(of.stations), "delay"] for parameters, _ in rows],
+            total,
+            mean_s,
+            np.where(alike | (mean_s <= 0), 1.0, np.maximum(square - 1, 0.0)),
+        )
     )
+    visit_s = _ratio(means.residence_s, total)
+    wait_s = _waits(rows, np.array(servers, dtype=float), visit_s, mean_s, means)
+    slowed = (visit_s - wait_s)[..., None] * _ratio(service_s, mean_s[..., None], 1.0)
+    own_s = (visits * (slowed + wait_s[..., None])).sum(axis=1)
+    unexplained_s = means.response_s - means.residence_s.sum(axis=1)
+    capacity = np.array([station.capacity for station in of.stations])
+    work = np.array([parameters.demands @ at.shares for parameters, at in rows])
+    background = np.array([parameters.background for parameters, _ in rows])
+    return Solved(
+        of,
+        rows,
+        means.throughput_per_s,
+        means.response_s,
+        (background + means.throughput_per_s[:, None] * work) / capacity,
+        np.maximum(own_s + unexplained_s[:, None], 0.0),
+    )
+
+
+def _ratio(above: Floats, below: Floats, otherwise: float = 0.0) -> Floats:
+    """Return above / below where `below` is positive, and `otherwise` elsewhere."""
+    empty = np.full(np.broadcast_shapes(above.shape, below.shape), otherwise)
+    return np.asarray(np.divide(above, below, out=empty, where=below > 0), dtype=float)
+
+
+def _visits(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> tuple[Floats, Floats]:
+    """Return visits [1] and service times of a visit [s] of each transaction at each station and, as the last station,
+    outside all resources; both of shape (n_rows, n_stations + 1, n_classes).
+
+    Transactions visit the stations at which they have a demand. Transactions without any demand visit all stations.
+    """
+    background = np.array([parameters.background for parameters, _ in rows])
+    others = np.array([at.others for _, at in rows])
+    demands = held_up(of.stations, np.array([parameters.demands for parameters, _ in rows]), background, others)
+    delays = np.array([parameters.delays for parameters, _ in rows])[:, None, :]
+    comes = (demands > 0) | ~(demands > 0).any(axis=1, keepdims=True)
+    return np.concatenate([comes * of.visits, delays > 0], axis=1), np.concatenate(
+        [demands / of.visits, delays], axis=1
+    )
+
+
+def _waits(
+    rows: Sequence[tuple[Parameters, Condition]], servers: Floats, visit_s: Floats, mean_s: Floats, means: OneClassMeans
+) -> Floats:
+    """Return the time that a visit to each station waits in a queue, of shape (n_rows, n_stations + 1). [s]"""
+    in_turn = np.array([[parameters.in_turn] for parameters, _ in rows])
+    limits = np.array([[np.inf if parameters.at_once is None else parameters.at_once] for parameters, _ in rows])
+    limited = ~in_turn & np.isfinite(limits)
+    beyond = np.maximum(means.jobs - servers * means.utilization, 0.0)
+    beyond *= np.where(limited, means.utilization ** (np.where(limited, limits - 1, 0.0) * servers), 0.0)
+    found = np.where(in_turn, np.maximum(visit_s - mean_s, 0.0), visit_s * _ratio(beyond, means.jobs))
+    found[:, -1] = 0.0  # no queue outside the resources
+    return found
 
 
 def low_levels(of: Measured) -> list[int]:

@@ -50,18 +50,29 @@ class Parameters:
     at_once: int | None = None
 
     def held_up(self, stations: Sequence[Resource], others: Floats) -> Floats:
-        """Return the demands with the slowdown by background work and other programs, shape (n_stations, n_classes).
-        [s]
+        """Return the demands with the slowdown by background work and other programs (`held_up`). [s]"""
+        return held_up(stations, self.demands, self.background, others)
 
-        Notes
-        -----
-        A CPU quota allows c of the m servers. Background work uses b servers and other programs use o, so each demand
-        is multiplied by m / (c - b - o).
-        """
-        capacity = np.array([station.capacity for station in stations])
-        servers = np.array([float(station.servers) for station in stations])
-        left = np.maximum(capacity - self.background - others, (1 - MOST_BACKGROUND) * capacity / 2)
-        return np.asarray(self.demands * (servers / left)[:, None], dtype=float)
+
+def held_up(stations: Sequence[Resource], demands: Floats, background: Floats, others: Floats) -> Floats:
+    """Return demands with the slowdown by background work and other programs. [s]
+
+    Parameters
+    ----------
+    demands : ndarray of shape (..., n_stations, n_classes)
+        Service demands. [s]
+    background, others : ndarray of shape (..., n_stations)
+        Number of servers that background work and other programs keep busy. [1]
+
+    Notes
+    -----
+    A CPU quota allows c of the m servers. Background work uses b servers and other programs use o, so each demand is
+    multiplied by m / (c - b - o).
+    """
+    capacity = np.array([station.capacity for station in stations])
+    servers = np.array([float(station.servers) for station in stations])
+    left = np.maximum(capacity - background - others, (1 - MOST_BACKGROUND) * capacity / 2)
+    return np.asarray(demands * (servers / left)[..., None], dtype=float)
 
 
 def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None = None) -> Parameters:

@@ -86,7 +86,7 @@ def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, shar
     for place, (load, measured) in enumerate(levels):
         if not measured.value:
             continue
-        model, answer = solved.chains[place].model, solved.chains[place].whole.solution
+        model, answer = solved.networks[place]
         worked_out = response_percentiles(model, answer, stations_of(answer), key)[0](share)
         if worked_out > 0:
             ends = [measured.value if end is None else end for end in (measured.low, measured.high)]

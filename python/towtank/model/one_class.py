@@ -1,0 +1,113 @@
+"""Closed networks of one class as arrays. A fit solves thousands of them, too many for an object of each station."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pydantic_core import from_json
+
+from towtank.errors import EngineError
+from towtank.model.solving import solved_text
+
+Floats = npt.NDArray[np.float64]
+_CLASS = "users"
+
+
+@dataclass(frozen=True)
+class OneClassNetworks:
+    """Closed networks of one class with the same stations, one network per row.
+
+    Attributes
+    ----------
+    users, think_s : ndarray of shape (n_rows,)
+        Number of users [1] and mean think time [s].
+    stations : sequence of str
+        Names of the stations.
+    servers : sequence of int
+    disciplines : sequence of sequence of str
+        Discipline of each station in each row.
+    visits : ndarray of shape (n_rows, n_stations)
+        Visits of a job to each station. A network has no station without visits. [1]
+    service_s, scv : ndarray of shape (n_rows, n_stations)
+        Mean service time of a visit [s], and its squared coefficient of variation [1].
+    """
+
+    users: Sequence[int]
+    think_s: Sequence[float]
+    stations: Sequence[str]
+    servers: Sequence[int]
+    disciplines: Sequence[Sequence[str]]
+    visits: Floats
+    service_s: Floats
+    scv: Floats
+
+    def text(self) -> str:
+        """Return the JSON text of the networks that the engine reads."""
+        columns = self.visits.tolist(), self.service_s.tolist(), self.scv.tolist()
+        return json.dumps(
+            [
+                {
+                    "classes": [{"name": _CLASS, "users": users, "think_time_s": think_s}],
+                    "stations": [
+                        {
+                            "name": name,
+                            "discipline": discipline,
+                            "servers": servers,
+                            "services": [
+                                {"class": _CLASS, "visits": count, "service_time_s": time_s, "variation": {"scv": scv}}
+                            ],
+                        }
+                        for name, servers, discipline, count, time_s, scv in zip(
+                            self.stations, self.servers, *row, strict=True
+                        )
+                        if count > 0
+                    ],
+                }
+                for users, think_s, *row in zip(self.users, self.think_s, self.disciplines, *columns, strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class OneClassMeans:
+    """Means of networks in steady state; NaN where the engine states none, 0 at stations that are not in a network.
+
+    Attributes
+    ----------
+    throughput_per_s, response_s : ndarray of shape (n_rows,)
+    residence_s : ndarray of shape (n_rows, n_stations)
+        Time of all visits of a job to a station. [s]
+    jobs : ndarray of shape (n_rows, n_stations)
+        Number of jobs at a station. [1]
+    utilization : ndarray of shape (n_rows, n_stations)
+        Share of the servers that are busy. [ratio]
+    """
+
+    throughput_per_s: Floats
+    response_s: Floats
+    residence_s: Floats
+    jobs: Floats
+    utilization: Floats
+
+
+def solve_one_class(networks: OneClassNetworks) -> OneClassMeans:
+    """Solve networks in one call of the engine; raises EngineError if it refuses a network."""
+    found = from_json(solved_text(networks.text()))
+    faults = [f"{'.'.join(fault['path'])} {fault['message']}" for each in found for fault in each.get("faults", ())]
+    if faults:
+        raise EngineError(f"the engine refused a model: {'; '.join(faults)}")
+    answers = [each["answer"] for each in found]
+    means = [answer["classes"][_CLASS] for answer in answers]
+    absent = {"residence_time_s": {_CLASS: 0.0}, "queue_length": 0.0, "utilization": 0.0}
+    at = [[answer["stations"].get(name, absent) for name in networks.stations] for answer in answers]
+    return OneClassMeans(
+        np.array([each["throughput_per_s"] for each in means], dtype=float),
+        np.array([each["response_time_s"] for each in means], dtype=float),
+        np.array([[each["residence_time_s"][_CLASS] for each in row] for row in at], dtype=float),
+        np.array([[each["queue_length"] for each in row] for row in at], dtype=float),
+        np.array([[each["utilization"] for each in row] for row in at], dtype=float),
+    )
