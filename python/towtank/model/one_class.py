@@ -8,13 +8,45 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from pydantic_core import from_json
+from pydantic import TypeAdapter
 
 from towtank.errors import EngineError
+from towtank.model.solved import SolverFault
 from towtank.model.solving import solved_text
 
 Floats = npt.NDArray[np.float64]
 _CLASS = "users"
+
+
+@dataclass
+class _Class:
+    throughput_per_s: float | None
+    response_time_s: float | None
+
+
+@dataclass
+class _Station:
+    utilization: float | None
+    queue_length: float | None
+    residence_time_s: dict[str, float | None]
+
+
+@dataclass
+class _Answer:
+    classes: dict[str, _Class]
+    stations: dict[str, _Station]
+
+
+@dataclass
+class _Outcome:
+    """The part of `SolvedOutcome` that a fit needs. Reading all of it would take longer than solving the networks."""
+
+    answer: _Answer | None = None
+    faults: tuple[SolverFault, ...] = ()
+
+
+_OUTCOMES = TypeAdapter(list[_Outcome])
+_ABSENT = _Station(0.0, 0.0, {_CLASS: 0.0})
 
 
 @dataclass(frozen=True)
@@ -96,18 +128,17 @@ class OneClassMeans:
 
 def solve_one_class(networks: OneClassNetworks) -> OneClassMeans:
     """Solve networks in one call of the engine; raises EngineError if it refuses a network."""
-    found = from_json(solved_text(networks.text()))
-    faults = [f"{'.'.join(fault['path'])} {fault['message']}" for each in found for fault in each.get("faults", ())]
+    found = _OUTCOMES.validate_json(solved_text(networks.text()))
+    faults = [f"{'.'.join(fault.path)} {fault.message}" for each in found for fault in each.faults]
     if faults:
         raise EngineError(f"the engine refused a model: {'; '.join(faults)}")
-    answers = [each["answer"] for each in found]
-    means = [answer["classes"][_CLASS] for answer in answers]
-    absent = {"residence_time_s": {_CLASS: 0.0}, "queue_length": 0.0, "utilization": 0.0}
-    at = [[answer["stations"].get(name, absent) for name in networks.stations] for answer in answers]
+    answers = [each.answer for each in found if each.answer is not None]
+    means = [answer.classes[_CLASS] for answer in answers]
+    at = [[answer.stations.get(name, _ABSENT) for name in networks.stations] for answer in answers]
     return OneClassMeans(
-        np.array([each["throughput_per_s"] for each in means], dtype=float),
-        np.array([each["response_time_s"] for each in means], dtype=float),
-        np.array([[each["residence_time_s"][_CLASS] for each in row] for row in at], dtype=float),
-        np.array([[each["queue_length"] for each in row] for row in at], dtype=float),
-        np.array([[each["utilization"] for each in row] for row in at], dtype=float),
+        np.array([each.throughput_per_s for each in means], dtype=float),
+        np.array([each.response_time_s for each in means], dtype=float),
+        np.array([[each.residence_time_s[_CLASS] for each in row] for row in at], dtype=float),
+        np.array([[each.queue_length for each in row] for row in at], dtype=float),
+        np.array([[each.utilization for each in row] for row in at], dtype=float),
     )
