@@ -46,7 +46,7 @@ def check_file(path: Path | str) -> FileReport:
             report.faults = [fault]
             return report
         report.kind = (meant_schema or str(document.data.get("schema", "towtank/model/1"))).split("/")[1]
-        report.faults = _check_study(document) if report.kind == "study" else _CHECKS[report.kind](document)
+        report.faults = _check_study(document) if report.kind == "study" else _check_of(report.kind)(document)
     except StudyError as error:
         report.faults = error.faults
     return report
@@ -56,67 +56,30 @@ def _check_study(document: Document) -> list[Fault]:
     from towtank.study import load_study  # noqa: PLC0415
 
     study = load_study(document)
-    return [] if study.sizing_path is None else _check_sizing(yamlfile.load(study.sizing_path))
+    return [] if study.sizing_path is None else _check_of("sizing")(yamlfile.load(study.sizing_path))
 
 
-def _check_workload(document: Document) -> list[Fault]:
-    from towtank.workload import check_workload  # noqa: PLC0415
+def _check_of(kind: str) -> Callable[[Document], list[Fault]]:
+    """Return the function that checks files of a kind other than `study`."""
+    if kind == "workload":
+        from towtank.workload import check_workload  # noqa: PLC0415
 
-    return check_workload(document, {})[1]
+        return lambda document: check_workload(document, {})[1]
+    if kind == "system":
+        from towtank.system import check_system  # noqa: PLC0415
 
+        return lambda document: check_system(document)[1]
+    if kind == "browser-script":
+        from towtank.record import check_script  # noqa: PLC0415
 
-def _check_system(document: Document) -> list[Fault]:
-    from towtank.system import check_system  # noqa: PLC0415
+        return lambda document: check_script(document)[1]
+    if kind == "model":
+        from towtank.model import check_model  # noqa: PLC0415
 
-    return check_system(document)[1]
+        return check_model
+    from towtank.sizing import check_machines, check_rules, check_sheet, check_sizing  # noqa: PLC0415
 
-
-def _check_script(document: Document) -> list[Fault]:
-    from towtank.record import check_script  # noqa: PLC0415
-
-    return check_script(document)[1]
-
-
-def _check_model(document: Document) -> list[Fault]:
-    from towtank.model import check_model  # noqa: PLC0415
-
-    return check_model(document)
-
-
-def _check_machines(document: Document) -> list[Fault]:
-    from towtank.sizing import check_machines  # noqa: PLC0415
-
-    return check_machines(document)
-
-
-def _check_sizing(document: Document) -> list[Fault]:
-    from towtank.sizing import check_sizing  # noqa: PLC0415
-
-    return check_sizing(document)
-
-
-def _check_rules(document: Document) -> list[Fault]:
-    from towtank.sizing import check_rules  # noqa: PLC0415
-
-    return check_rules(document)
-
-
-def _check_sheet(document: Document) -> list[Fault]:
-    from towtank.sizing import check_sheet  # noqa: PLC0415
-
-    return check_sheet(document)
-
-
-_CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
-    "workload": _check_workload,
-    "system": _check_system,
-    "browser-script": _check_script,
-    "model": _check_model,
-    "machine": _check_machines,
-    "sizing": _check_sizing,
-    "rule-file": _check_rules,
-    "sheet": _check_sheet,
-}
+    return {"machine": check_machines, "sizing": check_sizing, "rule-file": check_rules, "sheet": check_sheet}[kind]
 
 
 def _meant_schema(document: Document) -> str | None:

@@ -197,7 +197,8 @@ def elasticity_of(run: RunSummary) -> Elasticity:
     if observed is None:
         busy = in_system / (1 + in_system)
     else:
-        waiting = max(0.0, in_system - _cpus_used(run))
+        cpus_used = sum(tier.cpus_used.value for tier in run.tiers.values() if tier.cpus_used.value is not None)
+        waiting = max(0.0, in_system - cpus_used)
         busy = max(observed, (math.sqrt(waiting**2 + 4 * waiting) - waiting) / 2)
     if run.rate is not None:
         return elasticity(busy, in_system, None)
@@ -230,10 +231,6 @@ def busiest(run: RunSummary) -> float | None:
     shares = [host.utilization for host in hosts] + [disk.utilization for disks in of_disks for disk in disks.values()]
     found = [*by_group.values(), *(share for share in shares if share is not None)]
     return min(1.0, max(found)) if found else None
-
-
-def _cpus_used(run: RunSummary) -> float:
-    return sum(tier.cpus_used.value for tier in run.tiers.values() if tier.cpus_used.value is not None)
 
 
 def _is_time(path: Sequence[str]) -> bool:

@@ -52,7 +52,9 @@ class Frame:
             yield dict(zip(self.columns, row, strict=True))
 
     def __getitem__(self, column: str) -> tuple[Any, ...]:
-        return self._values[self.columns.index(column)] if column in self.columns else _no_column(self, column)
+        if column not in self.columns:
+            raise KeyError(f"no column {column!r}; there are {', '.join(self.columns)}")
+        return self._values[self.columns.index(column)]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return a dict of lists: the values of each column, by column name."""
@@ -79,10 +81,6 @@ class Frame:
         rows = [[row[name] for name in self.columns] for row, _ in zip(self, range(_SHOWN_ROWS), strict=False)]
         more = len(self) - len(rows)
         return table(self.columns, rows, note=f"and {more} more rows" if more > 0 else "")
-
-
-def _no_column(frame: Frame, column: str) -> tuple[Any, ...]:
-    raise KeyError(f"no column {column!r}; there are {', '.join(frame.columns)}")
 
 
 def _plain(value: Any) -> Any:

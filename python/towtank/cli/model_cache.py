@@ -80,7 +80,9 @@ def command(
     disk = _disk(check, disk_time, reads_per_transaction)
     if index is not None:
         parts = {"--memory": memory, "--heap": heap, "--page": page}
-        _not_with_an_index(check, {"--entries": entries, "--bytes": bytes_, "--metadata": metadata})
+        for name, text in {"--entries": entries, "--bytes": bytes_, "--metadata": metadata}.items():
+            if text is not None:
+                check.fault(name, f"must not be given with --index, got {text!r}")
         wanted = _index(check, index, parts, skew)
         check.refuse_faults()
         _show(index_document(wanted, disk), json=json)
@@ -127,12 +129,6 @@ def _one_source(check: OptionCheck, trace: str | None, zipf: str | None, index: 
     got = [name for name, value in named.items() if value is not None]
     if len(got) != 1:
         check.fault("TRACE", f"must be given, or --zipf, or --index: one of them, got {', '.join(got) or 'none'}")
-
-
-def _not_with_an_index(check: OptionCheck, values: dict[str, str | None]) -> None:
-    for option, value in values.items():
-        if value is not None:
-            check.fault(option, f"must not be given with --index, got {value!r}")
 
 
 def _disk(check: OptionCheck, time: str | None, reads: float | None) -> CacheDisk | None:

@@ -53,19 +53,9 @@ _ABSENT = _Station(0.0, 0.0, {_CLASS: 0.0})
 class OneClassNetworks:
     """Closed networks of one class with the same stations, one network per row.
 
-    Attributes
-    ----------
-    users, think_s : ndarray of shape (n_rows,)
-        Number of users [1] and mean think time [s].
-    stations : sequence of str
-        Names of the stations.
-    servers : sequence of int
-    disciplines : sequence of sequence of str
-        Discipline of each station in each row.
-    visits : ndarray of shape (n_rows, n_stations)
-        Visits of a job to each station. A network has no station without visits. [1]
-    service_s, scv : ndarray of shape (n_rows, n_stations)
-        Mean service time of a visit [s], and its squared coefficient of variation [1].
+    `disciplines` has those of all stations, for each row. `visits` of a job to each station [1], the mean service time
+    of a visit `service_s` [s] and its squared coefficient of variation `scv` [1] are of shape (n_rows, n_stations).
+    Stations without visits are not in the network.
     """
 
     users: Sequence[int]
@@ -106,17 +96,10 @@ class OneClassNetworks:
 
 @dataclass(frozen=True)
 class OneClassMeans:
-    """Means of networks in steady state; NaN where the engine states none, 0 at stations that are not in a network.
+    """Means of networks in steady state: of each network, and of each station in arrays of shape (n_rows, n_stations).
 
-    Attributes
-    ----------
-    throughput_per_s, response_s : ndarray of shape (n_rows,)
-    residence_s : ndarray of shape (n_rows, n_stations)
-        Time of all visits of a job to a station. [s]
-    jobs : ndarray of shape (n_rows, n_stations)
-        Number of jobs at a station. [1]
-    utilization : ndarray of shape (n_rows, n_stations)
-        Share of the servers that are busy. [ratio]
+    `residence_s` is the time of all visits of a job [s], `jobs` the number of jobs at the station [1], `utilization`
+    the share of busy servers [ratio]; they are 0 at stations that are not in the network. NaN stands for no mean.
     """
 
     throughput_per_s: Floats

@@ -95,11 +95,7 @@ def number(value: Any, digits: int = _DIGITS) -> str:
     places = decimals(finite, digits)
     if places == 0 and finite:
         finite = float(f"{finite:.{digits - 1}e}")
-    return _fixed(finite, places)
-
-
-def _fixed(value: float, places: int) -> str:
-    return _signed(f"{value:,.{places}f}")
+    return _signed(f"{finite:,.{places}f}")
 
 
 def _signed(shown: str) -> str:

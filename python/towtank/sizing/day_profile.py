@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from towtank.errors import Fault, StudyError
+from towtank.sizing.csv_columns import read_rows
 from towtank.sizing.sizing_file import ProfileFile
-from towtank.spelling import did_you_mean
 from towtank.units import shown
 
 DAY_S = 86_400.0
@@ -66,22 +65,11 @@ def read_profile(folder: Path, asked: ProfileFile) -> tuple[DayInterval, ...]:
         If the file is invalid; contains every fault with its line.
     """
     path = folder / asked.csv
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            lines = list(csv.reader(stream))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise StudyError.at(path, f"must be a CSV file that can be read, got: {reason}") from None
-    head = [cell.strip() for cell in lines[0]] if lines else []
     names = (asked.time, asked.load)
-    faults = [_missing(path, name, head) for name in dict.fromkeys(names) if name not in head]
-    if faults:
-        raise StudyError(faults)
     found: dict[float, float] = {}
-    for number, line in enumerate(lines[1:], start=2):
-        if any(cell.strip() for cell in line):
-            cells = dict(zip(head, (cell.strip() for cell in line), strict=False))
-            _read_row(_Row(path, number, names, cells), found, faults)
+    faults: list[Fault] = []
+    for number, cells in read_rows(path, names):
+        _read_row(_Row(path, number, names, cells), found, faults)
     if not faults and not 2 <= len(found) <= INTERVALS_AT_MOST:
         faults.append(Fault(str(path), 0, 0, "", f"must have 2 to {INTERVALS_AT_MOST} intervals, got {len(found)}"))
     if not faults and max(found.values()) <= 0:
@@ -97,11 +85,6 @@ def _intervals(loads: dict[float, float]) -> tuple[DayInterval, ...]:
     highest = max(loads.values())
     ends = [*begins[1:], last]
     return tuple(DayInterval(begin, end, loads[begin] / highest) for begin, end in zip(begins, ends, strict=True))
-
-
-def _missing(path: Path, name: str, head: list[str]) -> Fault:
-    near, known = did_you_mean(name, head), ", ".join(head) or "none"
-    return Fault(str(path), 1, 1, "", f"must have the column {name!r}, got the columns {known} instead{near}")
 
 
 @dataclass(frozen=True)

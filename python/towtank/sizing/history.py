@@ -4,7 +4,6 @@ growth.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Sequence
@@ -20,12 +19,12 @@ from towtank.arrays import Floats
 from towtank.distributions import t_quantile
 from towtank.errors import Fault, StudyError
 from towtank.estimates import share_estimate
+from towtank.sizing.csv_columns import read_rows
 from towtank.sizing.further_day import FurtherDay
 from towtank.sizing.history_steps import evidence, foreign, steps_beside
 from towtank.sizing.measured_loads import SUFFIX, measured_loads
 from towtank.sizing.quantities import YEAR_D
 from towtank.sizing.trend import SURE, Form, Trend, fitted_line
-from towtank.spelling import did_you_mean
 from towtank.units import shown
 
 _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
@@ -356,20 +355,10 @@ def read_history(path: Path, date_column: str, load_column: str, season: str, tr
     """
     if path.suffix == SUFFIX:
         return _of_days(path, measured_loads(path), [], season, trend)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            lines = list(csv.reader(stream))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise StudyError.at(path, f"must be a CSV file that can be read, got: {reason}") from None
-    head = [cell.strip() for cell in lines[0]] if lines else []
-    faults = [_missing(path, name, head) for name in dict.fromkeys((date_column, load_column)) if name not in head]
-    if faults:
-        raise StudyError(faults)
     found: dict[date, float] = {}
-    for number, line in enumerate(lines[1:], start=2):
-        if any(cell.strip() for cell in line):
-            _read_line((path, number), (date_column, load_column), dict(zip(head, line, strict=False)), found, faults)
+    faults: list[Fault] = []
+    for number, cells in read_rows(path, (date_column, load_column)):
+        _read_line((path, number), (date_column, load_column), cells, found, faults)
     return _of_days(path, found, faults, season, trend)
 
 
@@ -389,19 +378,13 @@ def _of_days(path: Path, found: dict[date, float], faults: list[Fault], season: 
     return History(tuple(days), np.array([found[day] for day in days]), season, trend, path.suffix == SUFFIX)
 
 
-def _missing(path: Path, name: str, head: list[str]) -> Fault:
-    near = did_you_mean(name, head)
-    known = ", ".join(head) or "none"
-    return Fault(str(path), 1, 1, "", f"must have the column {name!r}, got the columns {known} instead{near}")
-
-
 def _read_line(
     at: tuple[Path, int], names: tuple[str, str], cells: dict[str, str], found: dict[date, float], faults: list[Fault]
 ) -> None:
     """Read the date and the load of a line of the CSV file into `found`, or append the faults of the line to
     `faults`.
     """
-    texts = [cells.get(name, "").strip() for name in names]
+    texts = [cells.get(name, "") for name in names]
 
     def add(column: int, message: str) -> None:
         faults.append(Fault(str(at[0]), at[1], 0, names[column], message))

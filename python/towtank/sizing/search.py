@@ -267,11 +267,8 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
         draws = drawn(question, found.candidate, found.scales)
-    return _with_reasons(question, _with_draws(question, found, draws))
-
-
-def _with_draws(question: Question, found: Found, draws: Draws | None) -> Found:
-    return replace(found, drawn=draws, summary=None if draws is None else draws.summary(question))
+    summary = None if draws is None else draws.summary(question)
+    return _with_reasons(question, replace(found, drawn=draws, summary=summary))
 
 
 def _with_reasons(question: Question, found: Found) -> Found:

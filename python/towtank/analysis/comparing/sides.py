@@ -137,16 +137,14 @@ def _of_summary(summary: Summary, name: str, configuration: str, label: str | No
     reasons = tuple(str(dig(doubt, "message")) for doubt in doubts)
     because = tuple(str(dig(doubt, "kind")) for doubt in doubts if dig(doubt, "level") == DoubtLevel.INVALID)
     figures = dict(_figures_of_summary(summary))
-    failures = {"": Failures(int(dig(summary, "errors", "count") or 0), _ended(summary))}
+    failures = {}
     for transaction, found in _transactions(summary):
         failed = int(dig(found, "errors") or 0)
         failures[transaction] = Failures(failed, failed + int(dig(found, "count") or 0))
+    ended = sum(found.ended for found in failures.values())
+    failures = {"": Failures(int(dig(summary, "errors", "count") or 0), ended), **failures}
     names = tuple(name for name, found in failures.items() if name and found.ended)
     return ComparedRun(name, cell, str(verdict or "invalid"), figures, failures, reasons, because, names)
-
-
-def _ended(summary: Summary) -> int:
-    return sum(int(dig(found, "count") or 0) + int(dig(found, "errors") or 0) for _, found in _transactions(summary))
 
 
 def _transactions(summary: Summary) -> list[tuple[str, Mapping[str, object]]]:

@@ -80,7 +80,7 @@ def likewise(claim: ClaimVerdict, similar: list[ClaimVerdict]) -> str:
     if not similar:
         return ""
     factors = [_differing(claim, other) for other in similar]
-    if len(similar) > _NAMED or all(_is_zero(other) for other in similar):
+    if len(similar) > _NAMED or all(other.measured is not None and other.measured.value == 0 for other in similar):
         return f"; likewise with {level_name(factors[0][0], *(level for _, level in factors))}"
     parts = [
         f"{bare_value(other)} with {level_words(factor, level)}"
@@ -233,7 +233,3 @@ def _against_first(ratio: Estimate, of: str) -> str:
     if is_factor(ratio.value or 0.0, ()):
         return f"{estimate_text(ratio, '')} times as {comparing_adjective(of)} as at the first level"
     return f"{percent_words(ratio)} of that at the first level"
-
-
-def _is_zero(claim: ClaimVerdict) -> bool:
-    return claim.measured is not None and claim.measured.value == 0

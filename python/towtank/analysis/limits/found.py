@@ -105,7 +105,8 @@ def search_of_run(
         if plateau is None or plateau.window.asked_end_s - stage.start_s < whole_s:
             break
         plateaus.append(plateau)
-    return conclude_search(str(search["of"]), plan, plateaus, died=_died(events))
+    died = next((str(event.get("message", "")) for event in events if event.get("k") == "service_died"), None)
+    return conclude_search(str(search["of"]), plan, plateaus, died=died)
 
 
 def settled_before(stage: int, events: Sequence[Mapping[str, object]]) -> bool | None:
@@ -116,10 +117,6 @@ def settled_before(stage: int, events: Sequence[Mapping[str, object]]) -> bool |
         if event.get("k") in ("settled", "not_settled") and event.get("stage_index") == stage - 1:
             return bool(event["k"] == "settled")
     return None
-
-
-def _died(events: Sequence[Mapping[str, object]]) -> str | None:
-    return next((str(event.get("message", "")) for event in events if event.get("k") == "service_died"), None)
 
 
 def conclude_search(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | None = None) -> Found:

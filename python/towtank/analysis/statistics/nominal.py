@@ -142,7 +142,7 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
     if at_median is None or here is None:
         return without
     beyond = count / at_median[0] * min(probability, 1 - probability)
-    if beyond < _least_beyond(probability):
+    if beyond < next((least for share, least in _BEYOND_AT_LEAST.items() if probability <= share), math.inf):
         return without
     effect = max(here[0], at_median[0])
     t = t_quantile(0.5 + CONFIDENCE / 2, min(here[1], at_median[1]))
@@ -152,10 +152,6 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
     if last > count:
         return without
     return Estimate(value, float(ordered[first - 1]), float(ordered[last - 1]), ORDER_STATISTICS, count)
-
-
-def _least_beyond(probability: float) -> float:
-    return next((least for share, least in _BEYOND_AT_LEAST.items() if probability <= share), math.inf)
 
 
 def _effect(

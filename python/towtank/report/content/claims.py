@@ -199,7 +199,9 @@ def _table(claims: Sequence[ClaimVerdict]) -> Table:
         )
         for claim in claims
     )
-    return Table("Claims and measured values", columns, rows, tuple(_notes(claims)))
+    suspects = sorted({run for claim in claims if claim.leans for run in claim.suspect_runs})
+    notes = (f"{MARK} Depends on suspect runs: {people.listing(suspects)}.",) if suspects else ()
+    return Table("Claims and measured values", columns, rows, notes)
 
 
 def _differences(claims: Sequence[ClaimVerdict]) -> list[Block]:
@@ -218,11 +220,6 @@ def _answer(claim: ClaimVerdict) -> str:
     """Render verdict, reason, doubts and next step of a claim, with a mark if the verdict depends on suspect runs."""
     said = answer(vars(claim))
     return f"{_word(claim)}{said.removeprefix(WORDS[claim.verdict].capitalize())}" if claim.leans else said
-
-
-def _notes(claims: Sequence[ClaimVerdict]) -> list[str]:
-    suspects = sorted({run for claim in claims if claim.leans for run in claim.suspect_runs})
-    return [f"{MARK} Depends on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
 def _levels(claims: Sequence[ClaimVerdict]) -> Table:

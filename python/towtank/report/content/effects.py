@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from towtank.analysis import EffectsOnMetric
 from towtank.report import format as people
 from towtank.report.content.observations import quantity_name
@@ -32,14 +30,14 @@ def build(results: Results) -> Section | None:
 
 
 def _table(analysis: EffectsOnMetric) -> Table:
-    show = _show(analysis.metric)
+    show = people.rate_estimate if analysis.metric.endswith("_per_s") else people.seconds_estimate
     names = {factor.name: " → ".join(factor.levels) for factor in analysis.factors}
     rows = [
         (
             _name(effect.factors, names),
             show(effect.change),
             people.share(effect.share),
-            _certain(effect.differs),
+            {True: "yes", False: "no", None: people.ABSENT}[effect.differs],
         )
         for effect in analysis.effects
     ]
@@ -53,18 +51,10 @@ def _table(analysis: EffectsOnMetric) -> Table:
     return Table(caption, columns, tuple(rows), tuple(_notes(analysis)))
 
 
-def _show(metric: str) -> Callable[[people.Estimate | None], str]:
-    return people.rate_estimate if metric.endswith("_per_s") else people.seconds_estimate
-
-
 def _name(factors: tuple[str, ...], levels: dict[str, str]) -> str:
     if len(factors) == 1:
         return f"{factors[0]} {levels[factors[0]]}"
     return " × ".join(factors)
-
-
-def _certain(differs: bool | None) -> str:
-    return {True: "yes", False: "no", None: people.ABSENT}[differs]
 
 
 def _notes(analysis: EffectsOnMetric) -> list[str]:

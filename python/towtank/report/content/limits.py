@@ -138,7 +138,8 @@ def design_limits(results: Results) -> list[Text]:
     limits += _pilot(results)
     limits += _thin_points(results)
     limits += _one_machine(results)
-    limits += _no_model(results)
+    if results.capacity.refused:
+        limits.append(text(f"There is no capacity model: {results.capacity.refused}."))
     limits += _limits_of_configurations(results)
     return limits
 
@@ -161,12 +162,6 @@ def _limits_of_configurations(results: Results) -> list[Text]:
         for state, conclusion in _CONCLUSIONS.items()
         if state in states
     ]
-
-
-def _no_model(results: Results) -> list[Text]:
-    """Return the reason why the report has no capacity model; empty if it has one."""
-    why = results.capacity.refused
-    return [text(f"There is no capacity model: {why}.")] if why else []
 
 
 def _pilot(results: Results) -> list[Text]:

@@ -15,7 +15,6 @@ from towtank.sizing import (
     PoolResult,
     ScenarioResult,
     SizedDay,
-    SizedInterval,
     SizingResult,
     SpeedResult,
     TierResult,
@@ -264,7 +263,7 @@ def _day(day: SizedDay) -> list[Block]:
         (
             part.interval,
             interval_load_text(part, day.load_unit),
-            _hardware(part),
+            part.configuration or f"none: {people.listing([*part.why_not])}",
             "; ".join(part.objectives) or people.ABSENT,
             people.ABSENT if part.probability is None else share_text(part.probability),
         )
@@ -273,10 +272,6 @@ def _day(day: SizedDay) -> list[Block]:
     columns = headings("Interval", "#Load", "Hardware", "#Objectives", "#Probability")
     notes = ("Each interval is sized as if its load lasted.",)
     return [Table("Hardware by interval of the day", columns, rows, notes)]
-
-
-def _hardware(part: SizedInterval) -> str:
-    return part.configuration or f"none: {people.listing([*part.why_not])}"
 
 
 def _dates(dates: tuple[DateResult, ...]) -> list[Block]:

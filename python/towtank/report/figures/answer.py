@@ -97,7 +97,8 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[Knee]:
 
 def draw(numbers: Numbers) -> Specification:
     """Draw a panel of throughput above a panel of response time, with a common load axis."""
-    factor, unit = people.seconds_unit(max((point.value for point in _scaling(numbers.times)), default=0.0))
+    counting = [point for point in numbers.times if point.state != "invalid"] or numbers.times
+    factor, unit = people.seconds_unit(max((point.value for point in counting), default=0.0))
     times = [point.scaled(factor) for point in numbers.times]
     title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
     upper = throughput.picture(numbers.rates, height=_HEIGHT, width=_WIDTH)
@@ -118,10 +119,6 @@ def _without_load_title(picture: View) -> None:
     for layer in picture["layer"]:
         if "x" in layer.get("encoding", {}):
             layer["encoding"] = {**layer["encoding"], "x": {**layer["encoding"]["x"], "title": None}}
-
-
-def _scaling(points: list[series.Point]) -> list[series.Point]:
-    return [point for point in points if point.state != "invalid"] or points
 
 
 def _drawn_knees(numbers: Numbers) -> list[Layer]:

@@ -7,7 +7,7 @@ from functools import partial
 from towtank.analysis import Estimate, LoadPoint, RunSummary, disks_counted_once
 from towtank.report import format as people
 from towtank.report import vega
-from towtank.report.document import Figure, Table
+from towtank.report.document import Figure
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
 
@@ -80,11 +80,11 @@ def figure(results: Results) -> Figure | None:
         note="Bytes that all programs read from and wrote to the disks of the host; reads from a cache are not "
         "included. " + panel.states_note(everything),
         spec=draw(numbers),
-        table=_table(numbers),
+        table=panel.points_table(
+            "Bytes read from and written to disk",
+            numbers,
+            DIRECTIONS,
+            ("Direction", "Bytes per second"),
+            people.size_rate_estimate,
+        ),
     )
-
-
-def _table(numbers: series.Panels) -> Table:
-    by_words = {DIRECTIONS[kind]: points for kind, points in numbers.points.items()}
-    caption, titles = "Bytes read from and written to disk", ("Direction", "Bytes per second")
-    return panel.points_table(caption, numbers.load_factor, titles, by_words, people.size_rate_estimate)

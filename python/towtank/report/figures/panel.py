@@ -228,22 +228,22 @@ def each_configuration(labels: list[str], layers: list[Layer]) -> View:
 
 def points_table(
     caption: str,
-    load_factor: str,
+    numbers: series.Panels,
+    words: Mapping[str, str],
     titles: tuple[str, str],
-    points: Mapping[str, list[series.Point]],
     show: Callable[[series.Point | None], str],
 ) -> Table:
     """Return the table of a figure with several panels: a row for each point of each panel.
 
-    `titles` are the headings of the columns for the panel's name, and for the value, which `show` renders with its
-    interval.
+    `words` has the name of each panel. `titles` are the headings of the columns for this name, and for the value, which
+    `show` renders with its interval.
     """
     columns = headings(
-        "Configuration", f"#{load_title(load_factor).capitalize()}", titles[0], f"#{titles[1]}", "Verdict"
+        "Configuration", f"#{load_title(numbers.load_factor).capitalize()}", titles[0], f"#{titles[1]}", "Verdict"
     )
     rows = tuple(
-        (point.configuration, people.plain(point.load), kind, show(point.stated), point.state)
-        for kind, all_points in points.items()
+        (point.configuration, people.plain(point.load), words[kind], show(point.stated), point.state)
+        for kind, all_points in numbers.points.items()
         for point in all_points
     )
     return Table(caption, columns, rows)
@@ -277,7 +277,8 @@ def panel(
         Single runs from which the points were computed.
     """
     if is_crowded(points):
-        points = _shortly_named(points)
+        short = labels_of.short_labels(series.labels(points))
+        points = [replace(point, configuration=short[point.configuration]) for point in points]
     axis = time_axis(value_title, points, height) if times else value_axis(value_title)
     if one_load(points) is not None:
         if not times and is_far_apart(points):
@@ -303,11 +304,6 @@ def states_note(points: Iterable[series.Point], runs: Iterable[series.Point] = (
     notes = {"suspect": "† depends on a suspect run.", "invalid": "✕ marks invalid runs, on which no result depends."}
     seen = {point.state for point in points}
     return " ".join(note for state, note in notes.items() if state in seen)
-
-
-def _shortly_named(points: list[series.Point]) -> list[series.Point]:
-    names = labels_of.short_labels(series.labels(points))
-    return [replace(point, configuration=names[point.configuration]) for point in points]
 
 
 def _beside(runs: list[series.Point], points: list[series.Point], axis: Channel, load_factor: str) -> list[Layer]:

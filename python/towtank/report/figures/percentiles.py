@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towtank.report import format as people
 from towtank.report import vega
-from towtank.report.document import Figure, Table
+from towtank.report.document import Figure
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
 from towtank.report.vega import Along, Encoding, Layer, Legend, Mark, Specification, View, nominal
@@ -89,11 +89,7 @@ def figure(results: Results) -> Figure | None:
         note="All transactions together, in the steady window, counted from the planned start. "
         + series.states_note(points),
         spec=draw(numbers),
-        table=_table(numbers),
+        table=panel.points_table(
+            "Percentiles by load", numbers, PERCENTILES, ("Statistic", "Response time"), people.seconds_estimate
+        ),
     )
-
-
-def _table(numbers: series.Panels) -> Table:
-    by_words = {PERCENTILES[name]: points for name, points in numbers.points.items()}
-    titles = ("Statistic", "Response time")
-    return panel.points_table("Percentiles by load", numbers.load_factor, titles, by_words, people.seconds_estimate)

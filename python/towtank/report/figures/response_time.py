@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towtank.report import format as people
 from towtank.report import vega
-from towtank.report.document import Figure, Table
+from towtank.report.document import Figure
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
 
@@ -67,11 +67,11 @@ def figure(results: Results) -> Figure | None:
         note="All transactions together, in the steady window, counted from the planned start. "
         + panel.states_note(everything, numbers.runs.get("mean", ())),
         spec=draw(numbers),
-        table=_table(numbers),
+        table=panel.points_table(
+            "Response time of all transactions together",
+            numbers,
+            METRICS,
+            ("Statistic", "Response time"),
+            people.seconds_estimate,
+        ),
     )
-
-
-def _table(numbers: series.Panels) -> Table:
-    by_words = {METRICS[kind]: points for kind, points in numbers.points.items()}
-    caption, titles = "Response time of all transactions together", ("Statistic", "Response time")
-    return panel.points_table(caption, numbers.load_factor, titles, by_words, people.seconds_estimate)

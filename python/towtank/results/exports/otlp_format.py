@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from towtank.errors import Fault
 from towtank.results.exports import otlp_points, otlp_sending
 from towtank.results.exports.format import ExportFile, ExportFormat, ExportOptions
 from towtank.results.exports.material import Material, RunMaterial
@@ -51,10 +50,6 @@ def documents(material: Material, run: RunMaterial) -> Iterator[Mapping[str, obj
         yield otlp_points.otlp_request(resource, material.version, batch)
 
 
-def _check(options: ExportOptions) -> list[Fault]:
-    return otlp_sending.faults(options)
-
-
 def _deliver(paths: Sequence[Path], options: ExportOptions) -> Mapping[str, object]:
     if options.endpoint is None:
         return {}
@@ -70,6 +65,6 @@ FORMAT = ExportFormat(
     "OpenTelemetry metrics of every second, with exponential histograms",
     _files,
     needs_records=True,
-    check=_check,
+    check=otlp_sending.faults,
     deliver=_deliver,
 )

@@ -51,8 +51,5 @@ def between_pages(gaps: list[float], draft: ImportDraft) -> Pauses:
     longest_group = max(groups, key=lambda name: (len(groups[name]), name))
     why = f"is not in the recording: users pause for parameters.{longest_group} on average before the next session"
     draft.notes.add((1, 0), what, why)
-    return Pauses([_pause(name) for name in names], _pause(longest_group))
-
-
-def _pause(name: str) -> dict[str, str]:
-    return {"exponential": f"${{parameters.{name}}}"}
+    *pauses, after = ({"exponential": f"${{parameters.{name}}}"} for name in (*names, longest_group))
+    return Pauses(pauses, after)
