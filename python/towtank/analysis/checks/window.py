@@ -86,7 +86,7 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
     text = f"the window of {seconds(window.length_s)} does not exclude {' and '.join(parts)}"
     needed = [found.needed_s for found in hidden.values() if found is not None and found.needed_s is not None]
     if len(needed) == len(hidden):
-        advised = advised_length(10.0 * math.ceil(max(needed) / 10.0), window.length_s)
+        advised = advised_length(_round_up(max(needed)), window.length_s)
         unknown = any(found is not None and found.at_most is None for found in hidden.values())
         about = "at least" if unknown else "about"
         longer = none_is_long_enough(window.length_s) if advised is None else f"a window of {about} {advised}"
@@ -107,6 +107,10 @@ def _hidden(name: str, found: Rest | None) -> str:
     if found.at_most is None:
         return f"any change of {text} (limit {percent_text(found.allowed)}; too few observations)"
     return f"a change of {text} by up to {percent_text(found.at_most)} (limit {percent_text(found.allowed)})"
+
+
+def _round_up(length_s: float) -> float:
+    return 10.0 * math.ceil(length_s / 10.0)
 
 
 def settled(evidence: Evidence) -> Iterator[Doubt]:

@@ -55,14 +55,8 @@ class Parameters:
 
 
 def held_up(stations: Sequence[Resource], demands: Floats, background: Floats, others: Floats) -> Floats:
-    """Return demands with the slowdown by background work and other programs. [s]
-
-    Parameters
-    ----------
-    demands : ndarray of shape (..., n_stations, n_classes)
-        Service demands. [s]
-    background, others : ndarray of shape (..., n_stations)
-        Number of servers that background work and other programs keep busy. [1]
+    """Return demands, of shape (..., n_stations, n_classes), with the slowdown by background work and other programs,
+    which keep servers busy, in arrays of shape (..., n_stations). [s]
 
     Notes
     -----
