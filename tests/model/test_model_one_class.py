@@ -47,6 +47,27 @@ def test_arrays_and_models_have_the_same_results() -> None:
         assert list(solved.responses[place]) == pytest.approx(responses, rel=1e-9), place
 
 
+@pytest.mark.parametrize("in_turn", [True, False])
+@pytest.mark.parametrize(
+    ("demands", "delays"),
+    [
+        ([[0.01, 0.02, 0.0], [0.003, 0.01, 0.0], [0.0, 0.0, 0.0]], [0.0, 0.0, 0.05]),
+        ([[0.01, 0.02, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [0.01, 0.0, 0.0]),
+        ([[0.0, 0.0, 0.0]] * 3, [0.01, 0.02, 0.05]),
+    ],
+)
+def test_an_idle_resource_and_a_transaction_without_demand(
+    demands: list[list[float]], delays: list[float], in_turn: bool
+) -> None:
+    """A transaction without any demand visits all stations, also one at which no transaction has a demand."""
+    parameters = Parameters(np.array(demands), np.zeros(3), np.array(delays), in_turn)
+    solved = solve(MEASURED, [(parameters, Condition(12, 0.2, np.array([0.3, 0.3, 0.4]), np.zeros(3)))])
+    found = solved.networks[0][1].classes[CLASS]
+    responses = [found.transactions[name].response_time_s for name in class_names(MEASURED)]
+    assert solved.throughput[0] == pytest.approx(found.throughput_per_s, rel=1e-9)
+    assert list(solved.responses[0]) == pytest.approx(responses, rel=1e-9)
+
+
 def test_one_user_has_no_wait() -> None:
     """The response time of a single user is the sum of its slowed demands and delays."""
     (parameters, at), free = drawn(1), np.zeros(3)

@@ -141,7 +141,7 @@ class Repeating:
 
         Notes
         -----
-        The probe measures two times in each second of a run: the CPU time of a fixed piece of work, and that of an
+        The probe measures two quantities in each second of a run: the CPU time of a fixed piece of work, and that of an
         access to a page of memory that was last used a second ago. The medians of the runs are compared, without runs
         that have fewer than ten samples.
 

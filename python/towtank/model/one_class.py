@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import TypeAdapter
 
+from towtank.arrays import Floats
 from towtank.errors import EngineError
 from towtank.model.solved import SolverFault
 from towtank.model.solving import solved_text
 
-Floats = npt.NDArray[np.float64]
 _CLASS = "users"
 
 
@@ -53,9 +52,9 @@ _ABSENT = _Station(0.0, 0.0, {_CLASS: 0.0})
 class OneClassNetworks:
     """Closed networks of one class with the same stations, one network per row.
 
-    `disciplines` has those of all stations, for each row. `visits` of a job to each station [1], the mean service time
-    of a visit `service_s` [s] and its squared coefficient of variation `scv` [1] are of shape (n_rows, n_stations).
-    Stations without visits are not in the network.
+    `disciplines` has the order of service of each station, by row. `visits` of a job to each station [1], the mean
+    service time of a visit `service_s` [s] and its squared coefficient of variation `scv` [1] are of shape (n_rows,
+    n_stations). Stations without visits are not in the network.
     """
 
     users: Sequence[int]
@@ -99,7 +98,7 @@ class OneClassMeans:
     """Means of networks in steady state: of each network, and of each station in arrays of shape (n_rows, n_stations).
 
     `residence_s` is the time of all visits of a job [s], `jobs` the number of jobs at the station [1], `utilization`
-    the share of busy servers [ratio]; they are 0 at stations that are not in the network. NaN stands for no mean.
+    the share of busy servers [ratio]; they are 0 at stations without visits or demand. NaN stands for no mean.
     """
 
     throughput_per_s: Floats
@@ -121,7 +120,7 @@ def solve_one_class(networks: OneClassNetworks) -> OneClassMeans:
     return OneClassMeans(
         np.array([each.throughput_per_s for each in means], dtype=float),
         np.array([each.response_time_s for each in means], dtype=float),
-        np.array([[each.residence_time_s[_CLASS] for each in row] for row in at], dtype=float),
+        np.array([[each.residence_time_s.get(_CLASS, 0.0) for each in row] for row in at], dtype=float),
         np.array([[each.queue_length for each in row] for row in at], dtype=float),
         np.array([[each.utilization for each in row] for row in at], dtype=float),
     )

@@ -140,7 +140,7 @@ def conditions(of: Measured) -> list[Condition]:
 
 
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
-    """Solve many networks by one call of the engine.
+    """Solve one or more networks by one call of the engine. The shares of a transaction mix must add up to 1.
 
     Notes
     -----
