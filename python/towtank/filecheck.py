@@ -77,9 +77,12 @@ def _check_of(kind: str) -> Callable[[Document], list[Fault]]:
         from towtank.model import check_model  # noqa: PLC0415
 
         return check_model
-    from towtank.sizing import check_machines, check_rules, check_sheet, check_sizing  # noqa: PLC0415
+    from towtank import sizing  # noqa: PLC0415
 
-    return {"machine": check_machines, "sizing": check_sizing, "rule-file": check_rules, "sheet": check_sheet}[kind]
+    names = {"machine": "check_machines", "sizing": "check_sizing", "rule-file": "check_rules", "sheet": "check_sheet"}
+    # Only the look-up of a name imports its module; those of rules and sheets need numpy.
+    check: Callable[[Document], list[Fault]] = getattr(sizing, names[kind])
+    return check
 
 
 def _meant_schema(document: Document) -> str | None:

@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 from enum import EnumType
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,13 @@ def test_the_import_loads_nothing_but_itself() -> None:
 )
 def test_names_and_the_plugin_load_nothing_heavy(code: str) -> None:
     assert {name.partition(".")[0] for name in modules_after(code)} & HEAVY == set()
+
+
+@pytest.mark.parametrize("path", ["published-cases/machines.yaml", "from-csv-to-size/sizing.yaml"])
+def test_a_check_of_machines_and_of_a_sizing_loads_no_arrays(path: str) -> None:
+    file = Path(__file__).parents[2] / "examples" / path
+    loaded = modules_after(f"from towtank.filecheck import check_file; assert check_file({str(file)!r}).faults == []")
+    assert {name.partition(".")[0] for name in loaded} & {"numpy", "scipy"} == set()
 
 
 def test_public_names_are_those_that_are_listed() -> None:

@@ -65,16 +65,20 @@ impl Pace {
 impl Worker {
     fn start(cpu: usize) -> Option<Self> {
         let worker = Self::default();
-        let took_ns = Arc::clone(&worker.took_ns);
+        let took_ns = Arc::downgrade(&worker.took_ns);
         let body = move || {
             // If the system does not permit this CPU, the work would run on another CPU and give the time of that CPU.
             if sys::pin_thread(cpu).is_err() {
                 return;
             }
             let table: Vec<u64> = (0..ENTRIES as u64).map(mixed).collect();
-            for took in took_ns.iter().cycle() {
+            for place in (0..PIECES).cycle() {
                 thread::sleep(PAUSE);
-                took.store(time_of_work(&table), Ordering::Relaxed);
+                // The thread ends when `Pace` is dropped.
+                let Some(took_ns) = took_ns.upgrade() else {
+                    return;
+                };
+                took_ns[place].store(time_of_work(&table), Ordering::Relaxed);
             }
         };
         // The thread cannot start if a limit on processes is reached. The samples then lack the time of this CPU.
@@ -85,7 +89,7 @@ impl Worker {
         Some(worker)
     }
 
-    /// Returns the median of the stored times, the lower one of two, and removes the times; `None` if there is no time.
+    /// Returns the median of the stored times, and removes the times; `None` if there is no time.
     fn take_median_ns(&self) -> Option<u64> {
         let stored = self
             .took_ns
@@ -93,7 +97,8 @@ impl Worker {
             .map(|took| took.swap(0, Ordering::Relaxed));
         let mut found: Vec<u64> = stored.filter(|&took_ns| took_ns > 0).collect();
         found.sort_unstable();
-        found.get(found.len().saturating_sub(1) / 2).copied()
+        let upper = found.get(found.len() / 2)?;
+        Some(u64::midpoint(found[(found.len() - 1) / 2], *upper))
     }
 }
 
@@ -151,7 +156,7 @@ mod tests {
         for (took, value) in worker.took_ns.iter().zip([50, 40]) {
             took.store(value, Ordering::Relaxed);
         }
-        assert_eq!(worker.take_median_ns(), Some(40));
+        assert_eq!(worker.take_median_ns(), Some(45));
     }
 
     #[test]

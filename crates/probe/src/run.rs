@@ -64,9 +64,9 @@ pub struct Options {
     /// Process id of the process that conducts the run. Its CPU time is reported as a cost of observation.
     pub observer: Option<u32>,
     /// `true` to time a fixed piece of work on each CPU five times a second, and accesses to pages of memory once a
-    /// second. The work takes about 0.6 ms of CPU time per second and CPU. The accesses take some microseconds per second, and up to
-    /// 0.5 ms if the host of a virtual machine takes pages away. To spread the pages, 8 MiB of memory are accessed once at
-    /// the start: a few milliseconds of CPU time, and up to 0.1 s on such a host.
+    /// second. The work takes about 0.6 ms of CPU time per second and CPU. The accesses take some microseconds per second,
+    /// and up to 0.5 ms if the host of a virtual machine takes pages away. To spread the pages, 8 MiB of memory are
+    /// accessed once at the start: a few milliseconds of CPU time, and up to 0.1 s on such a host.
     pub has_pace: bool,
     /// Folders of the file systems of the kernel (`/proc` and `/sys`).
     pub roots: Roots,

@@ -232,7 +232,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
         "measure on a dedicated host, or at a quieter time",
     ),
     DoubtKind.MACHINE_SPEED: (
-        "A fixed piece of work, done every second on the system's CPUs, took more CPU time in some seconds than in "
+        "A fixed piece of work, done in every second on the system's CPUs, took more CPU time in some seconds than in "
         "others, so these CPUs were slower in these seconds. Changes in throughput and response times may be the "
         "consequence, or the cause: load on one hardware thread of a core slows the other.",
         "repeat the run at another time or on a dedicated machine; a virtual machine may share its cores with other "

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from towtank.errors import Fault, StudyError
 from towtank.spelling import did_you_mean
 
 
-def read_rows(path: Path, names: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
-    """Return the line number and the cells by column of each row that is not blank.
+def read_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Read the file, and return an iterator over the line number and the cells by column of each row that is not blank.
 
     Raises
     ------
@@ -33,4 +33,4 @@ def read_rows(path: Path, names: Sequence[str]) -> list[tuple[int, dict[str, str
                 for name in missing
             ]
         )
-    return [(number, dict(zip(head, line, strict=False))) for number, line in enumerate(lines[1:], 2) if any(line)]
+    return ((number, dict(zip(head, line, strict=False))) for number, line in enumerate(lines[1:], 2) if any(line))

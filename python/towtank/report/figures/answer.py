@@ -97,8 +97,8 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[Knee]:
 
 def draw(numbers: Numbers) -> Specification:
     """Draw a panel of throughput above a panel of response time, with a common load axis."""
-    counting = [point for point in numbers.times if point.state != "invalid"] or numbers.times
-    factor, unit = people.seconds_unit(max((point.value for point in counting), default=0.0))
+    valid = [point for point in numbers.times if point.state != "invalid"]
+    factor, unit = people.seconds_unit(max((point.value for point in valid or numbers.times), default=0.0))
     times = [point.scaled(factor) for point in numbers.times]
     title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
     upper = throughput.picture(numbers.rates, height=_HEIGHT, width=_WIDTH)

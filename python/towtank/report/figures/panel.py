@@ -235,8 +235,8 @@ def points_table(
 ) -> Table:
     """Return the table of a figure with several panels: a row for each point of each panel.
 
-    `words` has the name of each panel. `titles` are the headings of the columns for this name, and for the value, which
-    `show` renders with its interval.
+    `words` maps each quantity to the name of its panel. `titles` are the headings of the columns for this name, and for
+    the value, which `show` renders with its interval.
     """
     columns = headings(
         "Configuration", f"#{load_title(numbers.load_factor).capitalize()}", titles[0], f"#{titles[1]}", "Verdict"
